@@ -8,8 +8,8 @@ use anyhow::{Context, anyhow, bail};
 use super::ExitStatus;
 use super::cli::heading::OptionTopic;
 use super::cli::hint::try_help;
-use super::cli::option::ArgumentKind::{Float, Integer};
-use super::cli::{Given, OptionDef, Program, Spec, Stop, ValueError, example};
+use super::cli::option::ArgumentKind::{Choices, Float, Integer};
+use super::cli::{Given, OperandWords, OptionDef, Spec, Stop, ValueError, example};
 use super::options::ToolOptions;
 use super::options::catalogue::HELP;
 use super::output::Output;
@@ -65,22 +65,19 @@ pub const SPEC: Spec<ClusterSpec> = Spec {
         .common(),
         &HELP,
     ],
-    words: &[],
+    words: &[
+        OperandWords { name: "NODES", ..NUMBER },
+        OperandWords { name: "INSTANCES", ..NUMBER },
+        OperandWords { name: "TEMPLATE", kind: Choices(TemplateMix::WORDS), ..NUMBER },
+    ],
+    ..Spec::PLAIN
 };
+
+const NUMBER: OperandWords = OperandWords { name: "N", kind: Integer, least: 1, most: Some(1) };
 
 /// Most nodes, instances or groups: far beyond any cluster, but a slip of the
 /// finger does not fill the memory.
 const MOST: i64 = 1_000_000;
-
-/// The command for clap, a subcommand of the executable.
-pub fn command() -> clap::Command {
-    let word = |name: &'static str| clap::Arg::new(name).required(true);
-    SPEC.command().name("generate").args([
-        word("NODES"),
-        word("INSTANCES"),
-        word("TEMPLATE").value_parser(TemplateMix::WORDS.to_vec()),
-    ])
-}
 
 /// Reads the words behind `generate` and prints the cluster that they ask for.
 pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {

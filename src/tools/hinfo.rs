@@ -40,7 +40,7 @@ pub(crate) const SPEC: Spec<HinfoOptions> = Spec {
         &[JSON, METRICS],
         &LAST,
     ],
-    words: &[],
+    ..Spec::PLAIN
 };
 
 /// Does what the options ask for.

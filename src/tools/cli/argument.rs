@@ -2,6 +2,8 @@
 
 use clap::Arg;
 
+use crate::tools::help;
+
 /// Whether an option takes an argument, and what the argument is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Argument {
@@ -40,6 +42,8 @@ pub enum ArgumentKind {
     Choices(&'static [&'static str]),
     /// Fields of the node list, separated by commas.
     NodeFields,
+    /// A document, or a tool.
+    Topic,
 }
 
 impl ArgumentKind {
@@ -47,7 +51,9 @@ impl ArgumentKind {
     pub fn describe(self) -> String {
         match self {
             // the last two: as the reference has it
-            ArgumentKind::None | ArgumentKind::NodeFields | ArgumentKind::NewFile => "none".into(),
+            ArgumentKind::None | ArgumentKind::Topic | ArgumentKind::NodeFields | ArgumentKind::NewFile => {
+                "none".into()
+            }
             ArgumentKind::File => "file".into(),
             ArgumentKind::Directory => "dir".into(),
             ArgumentKind::Host => "host".into(),
@@ -69,6 +75,7 @@ impl ArgumentKind {
             ArgumentKind::Directory => arg.value_hint(clap::ValueHint::DirPath),
             ArgumentKind::Host => arg.value_hint(clap::ValueHint::Hostname),
             ArgumentKind::Choices(words) => arg.value_parser(words.to_vec()),
+            ArgumentKind::Topic => arg.value_parser(help::words().collect::<Vec<_>>()),
             // scripts that offer files for everything else mislead
             _ => arg.value_hint(clap::ValueHint::Other),
         }

@@ -27,8 +27,7 @@ static TABLE: &[&dyn Rows<HbalOptions>] = &[
     &HELP,
 ];
 
-static TOOL: Spec<HbalOptions> =
-    Spec { name: "tool", summary: "", forms: &[], examples: &[], options: TABLE, words: &[] };
+static TOOL: Spec<HbalOptions> = Spec { name: "tool", options: TABLE, ..Spec::PLAIN };
 
 /// The options as `name` or `name=value`, then `|` and the positional words.
 fn canonical(args: &[&str]) -> String {

@@ -34,6 +34,8 @@ pub struct OptionShape {
     pub origin: Origin,
     /// The words that may stand before it, of a tool that does several things; none: all of them.
     pub only: &'static [&'static str],
+    /// The name that it had before, which is still understood; empty if it had none.
+    pub formerly: &'static str,
     /// The part of the help text that lists it.
     pub heading: Heading,
     /// Whether it is among the few that `-h` shows.
@@ -198,6 +200,7 @@ impl<P: OptionTopic> OptionDef<P> {
             kind: ArgumentKind::None,
             origin: Origin::Ganeti,
             only: &[],
+            formerly: "",
             heading: P::HEADING,
             is_common: false,
             purpose,
@@ -266,6 +269,11 @@ impl<P> OptionDef<P> {
         OptionDef { shape: OptionShape { otherwise: words, ..self.shape }, ..self }
     }
 
+    /// The same, which is understood under a former name, too, that nothing shows.
+    pub(crate) const fn formerly(self, long: &'static str) -> Self {
+        OptionDef { shape: OptionShape { formerly: long, ..self.shape }, ..self }
+    }
+
     /// The same under another heading.
     pub(crate) const fn under(self, heading: Heading) -> Self {
         OptionDef { shape: OptionShape { heading, ..self.shape }, ..self }
@@ -302,6 +310,16 @@ impl OptionShape {
             Argument::Optional(name) => format!("[={name}]"),
         };
         format!("{letter}--{}{argument}", self.long)
+    }
+
+    /// Whether this is its name, or was.
+    pub fn is_called(&self, long: &str) -> bool {
+        self.long == long || (self.formerly == long && !long.is_empty())
+    }
+
+    /// Whether a command of its program takes it; the program itself is the command without a word.
+    pub fn is_of(&self, command: &str) -> bool {
+        self.only.is_empty() || self.only.contains(&command)
     }
 
     /// The words that the argument can be, in a list; empty if there are more than can be listed.

@@ -5,7 +5,7 @@ use textwrap::WordSplitter;
 use super::getopt::SyntaxError;
 use super::hint;
 use super::option::OptionRow;
-use super::program::{Example, OperandWords, Program};
+use super::program::{Example, OperandWords, Program, ProgramList};
 use crate::report::form::tone::{Tone, TonedLine};
 
 /// Rows of a terminal that `-h` must fit.
@@ -14,6 +14,8 @@ pub(crate) const SCREEN: usize = 24;
 const WIDEST: usize = 100;
 /// Columns for the forms of options; where one is longer, what it is for begins below it.
 const FORMS: usize = 28;
+/// A longer list of programs helps nobody.
+const FEW: usize = 4;
 
 /// The first line of the version and of the help.
 fn title(spec: &dyn Program) -> String {
@@ -34,6 +36,7 @@ pub(crate) fn full(spec: &dyn Program, columns: usize) -> Vec<TonedLine> {
     lines.extend(plain(wrapped(spec.summary(), width)));
     lines.push((Tone::Plain, String::new()));
     lines.extend(plain(forms(spec)));
+    lines.extend(spec.lists().iter().flat_map(|list| part(list.heading, programs(list, width))));
     let forms = spec.options().iter().map(|option| option.form().len()).filter(|form| *form <= FORMS).max();
     let column = forms.unwrap_or(FORMS);
     for (heading, options) in spec.by_heading() {
@@ -49,14 +52,26 @@ pub(crate) fn full(spec: &dyn Program, columns: usize) -> Vec<TonedLine> {
 /// The text for `-h`: the options that are needed most, and examples, on one screen.
 pub(crate) fn brief(spec: &dyn Program, columns: usize) -> Vec<TonedLine> {
     let width = columns.min(WIDEST);
-    let mut lines = plain(wrapped(&format!("{}: {}", spec.name(), spec.summary()), width));
-    lines.extend(plain(forms(spec)));
-    let mut end = plain(examples(spec.examples(), width));
-    let count = spec.options().len();
-    end.push((Tone::Plain, format!("All {count} options: {} --help", spec.name())));
-    let room = SCREEN.saturating_sub(lines.len() + end.len() + 2);
-    let common = spec.by_heading().into_iter().flat_map(|(_, options)| options);
-    let rows = common.filter(|option| option.is_common).map(|o| (o.form(), o.purpose.to_owned()));
+    let mut begin = wrapped(&format!("{}: {}", spec.name(), spec.summary()), width);
+    begin.extend(forms(spec));
+    let in_short = |list: &ProgramList| if list.is_main { programs(list, width) } else { names(list, width) };
+    let lists: Vec<Vec<String>> = spec.lists().iter().map(in_short).collect();
+    let mut end = examples(spec.examples(), width);
+    let others = if lists.is_empty() { "" } else { "; those of a command: -h behind it" };
+    end.push(format!("All options ({}): {} --help{others}", spec.options().len(), spec.name()));
+    // with an empty line before each part
+    let taken: usize = lists.iter().chain([&begin, &end]).map(|part| part.len() + 1).sum();
+    let options = common(spec, width, SCREEN.saturating_sub(taken));
+    let parts = [begin].into_iter().chain(lists).chain([options, end]).filter(|part| !part.is_empty());
+    let mut lines: Vec<String> = parts.flat_map(|part| part.into_iter().chain([String::new()])).collect();
+    lines.pop();
+    plain(lines)
+}
+
+/// The options that are needed most, as many as have room.
+fn common(spec: &dyn Program, width: usize, room: usize) -> Vec<String> {
+    let options = spec.by_heading().into_iter().flat_map(|(_, options)| options);
+    let rows = options.filter(|option| option.is_common).map(|o| (o.form(), o.purpose.to_owned()));
     let rows: Vec<(String, String)> = rows.collect();
     let column = rows.iter().map(|(form, _)| form.len()).max().unwrap_or(0);
     let mut shown = Vec::new();
@@ -67,11 +82,7 @@ pub(crate) fn brief(spec: &dyn Program, columns: usize) -> Vec<TonedLine> {
         }
         shown.extend(more);
     }
-    for block in [plain(shown), end] {
-        lines.push((Tone::Plain, String::new()));
-        lines.extend(block);
-    }
-    lines
+    shown
 }
 
 fn plain(lines: Vec<String>) -> Vec<TonedLine> {
@@ -98,6 +109,18 @@ fn forms(spec: &dyn Program) -> Vec<String> {
     let starts = std::iter::once("Usage:").chain(std::iter::repeat("      "));
     let forms = spec.forms().iter().zip(starts);
     forms.map(|(form, start)| format!("{start} {} {form}", spec.name()).trim_end().to_owned()).collect()
+}
+
+/// Programs, with what they do.
+fn programs(list: &ProgramList, width: usize) -> Vec<String> {
+    let column = list.rows.iter().map(|(word, _)| word.len()).max().unwrap_or(0);
+    table(list.rows.iter().cloned(), column, width)
+}
+
+/// The names of programs.
+fn names(list: &ProgramList, width: usize) -> Vec<String> {
+    let names: Vec<&str> = list.rows.iter().map(|(word, _)| word.as_str()).collect();
+    wrapped(&format!("{}: {}", list.heading, names.join(", ")), width)
 }
 
 fn examples(examples: &[Example], width: usize) -> Vec<String> {
@@ -160,10 +183,15 @@ pub(crate) fn complaints(spec: &dyn Program, errors: &[SyntaxError]) -> String {
     text + &hint::try_help(spec)
 }
 
-/// The question whether another option was meant.
+/// The few programs that have the option, or else the question whether another one was meant.
 fn meant(spec: &dyn Program, typed: &str) -> String {
     let Some(long) = typed.strip_prefix("--") else { return String::new() };
     let name = long.split('=').next().unwrap_or_default();
+    let owners = crate::tools::programs().filter(|program| program.find(name).is_some());
+    let owners: Vec<String> = owners.map(|program| format!("`{}'", program.name())).collect();
+    if (1..=FEW).contains(&owners.len()) {
+        return format!(", which belongs to {}", owners.join(", "));
+    }
     let near = hint::nearest(name, spec.options().iter().map(|option| option.long));
     near.map(|long| format!(", did you mean `--{long}'?")).unwrap_or_default()
 }

@@ -155,7 +155,7 @@ pub const SPEC: Spec<ExporterOptions> = Spec {
         &[STATIC_KVM_NODE_MEMORY, WEIGHTS],
         &[VERSION, HELP],
     ],
-    words: &[],
+    ..Spec::PLAIN
 };
 
 /// What is beyond a duration is for ever.

@@ -43,7 +43,7 @@ tool_options!(HailOptions { limits: LimitOptions, rules: MoveRules, affinity: Af
 /// Name, purpose and options.
 pub(crate) const SPEC: Spec<HailOptions> = Spec {
     name: "hail",
-    summary: "answer an allocator request: nodes for new instances, or other nodes for existing ones",
+    summary: "choose nodes for instances, as the allocator of Ganeti's master",
     forms: &["[OPTION...] FILE"],
     examples: &[
         example("hail /tmp/request.json", "print the answer that Ganeti would get"),
@@ -92,6 +92,7 @@ pub(crate) const SPEC: Spec<HailOptions> = Spec {
         &LAST,
     ],
     words: &[OperandWords { name: "FILE", kind: File, least: 1, most: Some(1) }],
+    ..Spec::PLAIN
 };
 
 /// Answers what the words ask. A configuration file that is wrong is an answer, too: Ganeti shows it to whoever asked.

@@ -101,7 +101,7 @@ pub(crate) const SPEC: Spec<HarepOptions> = Spec {
         ).more("3: something is broken that is not being repaired; 4: repairs are under way or have just ended; 0: all is well.").common(),
         &LAST,
     ],
-    words: &[],
+    ..Spec::PLAIN
 };
 
 fn most(given: &Given) -> Result<usize, ValueError> {

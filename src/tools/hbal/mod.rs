@@ -44,7 +44,7 @@ pub(crate) struct HbalOptions {
     pub svg: bool,
     pub max_moves: Option<u64>,
     pub max_data: Option<Mib>,
-    /// `--move-cost`: the least gain in score that a moved instance must be worth.
+    /// `--min-move-gain`: the least gain in score that a moved instance must be worth.
     pub least_gain: Option<f64>,
     pub repair_only: bool,
     /// Whether instances that step after step moves twice move once.
@@ -139,9 +139,10 @@ pub(crate) const SPEC: Spec<HbalOptions> = Spec {
         .under(Heading::Limits)
         .takes("SIZE", ArgumentKind::Text, |o, g| size(g).map(|most| o.max_data = Some(most))),
         &OptionDef::<HbalOptions>::addition(
-            "move-cost",
+            "min-move-gain",
             "least gain in score that each move must bring, with --deep",
         )
+        .formerly("move-cost")
         .otherwise("a tenth of the average gain; 0 with a limit")
         .under(Heading::Limits)
         .takes("SCORE", ArgumentKind::Float, |o, g| not_negative(g).map(|gain| o.least_gain = Some(gain))),
@@ -191,7 +192,7 @@ pub(crate) const SPEC: Spec<HbalOptions> = Spec {
         &SPEEDS,
         &LAST,
     ],
-    words: &[],
+    ..Spec::PLAIN
 };
 
 /// Does what the options ask for.

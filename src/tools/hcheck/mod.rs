@@ -54,7 +54,7 @@ tool_options!(HcheckOptions {
 /// Name, purpose and options.
 pub(crate) const SPEC: Spec<HcheckOptions> = Spec {
     name: "hcheck",
-    summary: "check the health of a cluster, before and after balancing it on trial",
+    summary: "check the health of a cluster, before and after a trial balancing",
     forms: &["[OPTION...]"],
     examples: &[
         example("hcheck -L", "check this cluster"),
@@ -125,7 +125,7 @@ pub(crate) const SPEC: Spec<HcheckOptions> = Spec {
         &TIME_LIMIT.says("end the simulation, or the search of --survive, after SECONDS"),
         &LAST,
     ],
-    words: &[],
+    ..Spec::PLAIN
 };
 
 /// Reads one value of `--severity`.

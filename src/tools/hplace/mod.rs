@@ -5,10 +5,12 @@ mod attributes;
 mod best;
 pub(super) mod carry;
 pub(super) mod cluster;
+mod commands;
 mod follow;
 mod lint;
 mod options;
 mod relocation;
+mod rows;
 mod run;
 mod simulate;
 mod what_if;
@@ -16,190 +18,16 @@ mod what_if;
 use std::ffi::OsString;
 use std::path::Path;
 
+use self::commands::WORDS;
 pub(in crate::tools) use self::options::{HplaceOptions, PlacementCommand};
+pub(crate) use self::rows::SPEC;
+use self::rows::STRATEGIES;
 use super::ExitStatus;
+use super::cli::Stop;
 use super::cli::hint::did_you_mean;
-use super::cli::option::ArgumentKind::{Choices, Integer, Text};
-use super::cli::{Given, Heading, OperandWords, OptionDef, Spec, Stop, ValueError, example};
-use super::options::affinity::*;
-use super::options::catalogue::*;
-use super::options::pace::{PRINT_PLAN, SAVE_PLAN};
-use super::options::simulation::*;
-use super::options::{count, some};
+use super::options::TypedOption;
 use super::output::Output;
 use crate::model::shown::shown_name;
-use crate::pacemaker::AllocationScore;
-use crate::pacemaker::cib::parse_date;
-use crate::pacemaker::optimal::ThenGoal;
-
-/// Name, purpose and options.
-pub(crate) const SPEC: Spec<HplaceOptions> = Spec {
-    name: "hplace",
-    summary: "tell where Pacemaker places the resources of a cluster, and why",
-    forms: &[
-        "[OPTION...]",
-        "why [OPTION...] RESOURCE...",
-        "survive [OPTION...]",
-        "fit [OPTION...] NAME=AMOUNT...",
-        "lint [OPTION...]",
-        "evacuate [OPTION...] NODE",
-        "simulate [OPTION...]",
-    ],
-    examples: &[
-        example("hplace --live", "show where this cluster's resources go"),
-        example("hplace why -x cib.xml db", "explain the place of the resource db"),
-        example("hplace survive --live --nodes 2", "try the loss of every two nodes"),
-    ],
-    options: &[
-        &[XML_FILE, LIVE],
-        &[TEXT_DATA, MASTER],
-        &RAPI_ACCESS,
-        &[LUXI, IALLOC_SRC, OFFLINE, EXCLUSION_TAGS],
-        &OptionDef::<HplaceOptions>::new(
-            "stickiness",
-            "worth of staying for a Ganeti instance; 0: place all anew",
-        ).otherwise("1").under(Heading::Limits)
-        .takes("N", Integer, |o, g| {
-            let worth = g.int().ok().filter(|worth| *worth >= 0);
-            let worth = worth.ok_or_else(|| g.out_of_range("at least 0"))?;
-            o.stickiness = Some(AllocationScore::of(worth));
-            Ok(())
-        })
-        .added(),
-        &OptionDef::<HplaceOptions>::new("strategy", "place by this strategy, whatever the CIB says").more("affinity is for documents with keys (-j), for Ganeti clusters, whose keys are tags, and for CIBs, whose keys are attributes.").common()
-            .takes("WORD", Choices(STRATEGIES), |o, g| {
-                g.choice().map(|word| {
-                    o.method = word.parse().ok();
-                    o.affinity.asked = o.method.is_none();
-                })
-            })
-            .added(),
-        &[FLEET_FILE, ORDER, TIE],
-        &SEED.says("seed of the random choices: --tie random, --poisson").otherwise("0 with --poisson"),
-        &[ZERO_WEIGHT_DISABLES, VERIFY, PLAN],
-        &PRINT_PLAN.says("show the moves of --plan in this form").more("json, dot and svg, a time table, are all that is printed then.").otherwise("text"),
-        &SAVE_PLAN.says("write the plan to FILE, for htools apply").more("With --plan."),
-        &[OVERHEAD, RAM_RATIO],
-        &DYNU_FILE.says("read the measured load of instances from FILE"),
-        &ROUNDS,
-        &OptionDef::<HplaceOptions>::addition(
-            "then",
-            "prefer even use, or the fewest nodes, among the best",
-        ).otherwise("minimal where the CIB says so, else balanced").common()
-        .takes("WORD", Choices(ThenGoal::WORDS), |o, g| {
-            g.choice().map(|word| o.then = word.parse().ok())
-        }),
-        &OptionDef::<HplaceOptions>::addition(
-            "max-moves",
-            "let at most N running resources leave their node",
-        ).more("Those do not count that cannot stay where they are.").under(Heading::Limits).common()
-        .takes("N", Integer, |o, g| count(g).map(|most| o.max_moves = Some(usize::try_from(most).unwrap_or(usize::MAX)))),
-        &OptionDef::<HplaceOptions>::addition("steps", "try at most N changes").otherwise("10000000").under(Heading::Limits)
-            .takes("N", Integer, |o, g| count(g).map(|steps| o.steps = Some(steps))),
-        &TIME_LIMIT,
-        &SKIP_UNSUPPORTED,
-        &OptionDef::<HplaceOptions>::new(
-            "now",
-            "look at the Pacemaker cluster as it is at DATE",
-        ).more("DATE is such as '2026-11-25 18:30'. Dates in rules, and the times after which failures are forgotten, go by it.")
-        .takes("DATE", Text, |o, g| {
-            let now = parse_date(g.text()?);
-            o.now = Some(now.ok_or_else(|| g.out_of_range("a date such as 2026-11-25 18:30"))?);
-            Ok(())
-        })
-        .added(),
-        &OptionDef::<HplaceOptions>::added_flag("explain", "say why each resource is where it is", |o| o.forms.explain = true).under(Heading::Output).common(),
-        &OptionDef::<HplaceOptions>::added_flag(
-            "crm-simulate-format",
-            "print scores and capacities as crm_simulate -s -U does",
-            |o| o.forms.crm_simulate_format = true,
-        ).under(Heading::Output),
-        &OptionDef::<HplaceOptions>::added_flag(
-            "show-normalized",
-            "print what the cluster comes to, as JSON",
-            |o| o.forms.show_normalized = true,
-        ).more("That is primitives, scores, colocations and orders.").under(Heading::Output),
-        &OptionDef::<HplaceOptions>::added_flag(
-            "transition",
-            "show the actions, and what waits for what",
-            |o| o.forms.transition = true,
-        ).under(Heading::Output).common(),
-        &OptionDef::<HplaceOptions>::added_flag(
-            "dot",
-            "print only the graph of actions, for Graphviz",
-            |o| o.forms.dot = true,
-        ).more("It is as crm_simulate -D draws it.").under(Heading::Output),
-        &OptionDef::<HplaceOptions>::added_flag(
-            "transition-xml",
-            "print only the graph of actions, in Pacemaker's XML",
-            |o| o.forms.transition_xml = true,
-        ).more("It is as crm_simulate -G writes it.").under(Heading::Output),
-        &OptionDef::<HplaceOptions>::addition("nodes", "lose N nodes at once, 1 or 2").otherwise("1").common()
-            .takes("N", Integer, |o, g| one_or_two(g).map(|nodes| o.lost = Some(nodes)))
-            .only(SURVIVE),
-        &OptionDef::<HplaceOptions>::addition(
-            "priority",
-            "least priority at which a stopped resource counts as a failure",
-        ).more("The exit status is 2 then.").otherwise("1, or 0 where no resource has one")
-        .takes("N", Integer, |o, g| g.int().map(|least| o.least_priority = Some(least)))
-        .only(SURVIVE),
-        &OptionDef::<HplaceOptions>::addition("top", "show the N worst losses").otherwise("10").under(Heading::Output).common()
-            .takes("N", Integer, |o, g| some(g).map(|most| o.top = Some(most)))
-            .only(SURVIVE),
-        &OptionDef::<HplaceOptions>::addition("survive", "keep everything running after any N lost nodes").more("N is 1 or 2.").common()
-            .takes("N", Integer, |o, g| one_or_two(g).map(|nodes| o.survive = nodes))
-            .only(FIT),
-        &[ARRIVALS, POISSON, LIFETIME, DAYS, NIGHTLY, SVG_FILE],
-        &COMMANDS_FORM
-            .says("print the commands that bring Pacemaker there").more("They are for cibadmin (cib), pcs, crmsh or crm_resource. Pacemaker comes to this placement by its own strategy then. The last lines tell how it is taken back.").under(Heading::Execution).common()
-            .only(CHANGING),
-        &EXEC
-            .says("have Pacemaker do it, and compare the result").more("It sets location constraints, or the node's standby, and waits. It needs --live.").common()
-            .added()
-            .only(CHANGING),
-        &OptionDef::<HplaceOptions>::added_flag(
-            "no-keep",
-            "remove the constraints at the end, with --exec",
-            |o| o.no_keep = true,
-        ).more("It is refused where the resources would not stay there.").under(Heading::Execution)
-        .only(PLACING),
-        &OptionDef::<HplaceOptions>::added_flag(
-            "undo",
-            "remove all constraints that hplace has set",
-            |o| o.undo = true,
-        ).more("Without --exec it shows what would follow. After evacuate, the node comes out of standby instead.").under(Heading::Execution).common()
-        .only(CHANGING),
-        &OptionDef::<HplaceOptions>::addition("wait-limit", "wait at most N seconds for the cluster, with --exec").otherwise("600").under(Heading::Execution)
-            .takes("N", Integer, |o, g| some(g).map(|seconds| o.wait_limit = Some(seconds as u64)))
-            .only(CHANGING),
-        &[YES, JOURNAL, RESUME],
-        &JSON,
-        &[VERBOSE, QUIET],
-        &LAST,
-    ],
-    words: &[
-        OperandWords { name: "COMMAND", kind: Choices(COMMANDS), least: 0, most: Some(1) },
-        OperandWords { name: "RESOURCE", kind: Text, least: 0, most: None },
-    ],
-};
-
-/// The strategies: those of the methods, and by keys.
-const STRATEGIES: &[&str] = &["default", "utilization", "balanced", "minimal", "optimal", "affinity"];
-/// The words that may come first.
-const COMMANDS: &[&str] = &["why", "survive", "fit", "lint", "evacuate", "simulate"];
-const SURVIVE: &[&str] = &["survive"];
-const FIT: &[&str] = &["fit"];
-/// What can change a cluster; without a word: hplace itself.
-const CHANGING: &[&str] = &["", "evacuate"];
-const PLACING: &[&str] = &[""];
-
-fn one_or_two(given: &Given) -> Result<usize, ValueError> {
-    match given.int()? {
-        1 => Ok(1),
-        2 => Ok(2),
-        _ => Err(given.out_of_range("1 or 2")),
-    }
-}
 
 /// Reads the words behind the program's name.
 pub(crate) fn parse(args: &[OsString]) -> Result<HplaceOptions, Stop> {
@@ -210,6 +38,14 @@ pub(crate) fn parse(args: &[OsString]) -> Result<HplaceOptions, Stop> {
     let wrong = |problem: &str| Err(Stop::WrongWords(problem.to_owned()));
     options.command = match (command.as_str(), rest.is_empty()) {
         ("", _) => PlacementCommand::Place,
+        ("optimal" | "affinity", true) => {
+            // the same as the strategy of this name, also in a plan that is saved
+            let strategy = TypedOption { long: Some("strategy"), value: Some(command.clone()) };
+            options.output.typed.insert(0, strategy);
+            options.place_by(&command);
+            PlacementCommand::Place
+        }
+        ("optimal" | "affinity", false) => return wrong(&format!("hplace {command} takes no other words.")),
         ("why", false) => PlacementCommand::Why(rest),
         ("why", true) => return wrong("hplace why needs the name of a resource."),
         ("survive", true) => PlacementCommand::Survive,
@@ -228,7 +64,6 @@ pub(crate) fn parse(args: &[OsString]) -> Result<HplaceOptions, Stop> {
             return wrong(&unknown_command(other));
         }
     };
-    SPEC.check_command(args, &command)?;
     Ok(options)
 }
 
@@ -257,8 +92,8 @@ fn unknown_command(word: &str) -> String {
             "'{shown}' is a file, not a command: use -x for a Pacemaker CIB, -t for a Ganeti cluster"
         );
     }
-    let meant = did_you_mean(word, COMMANDS.iter().copied());
-    format!("there is no command '{shown}'{meant}; the commands are {}", COMMANDS.join(", "))
+    let meant = did_you_mean(word, WORDS.iter().copied());
+    format!("there is no command '{shown}'{meant}; the commands are {}", WORDS.join(", "))
 }
 
 /// Does what the options ask for.
@@ -281,7 +116,6 @@ pub(crate) fn run(options: HplaceOptions) -> anyhow::Result<ExitStatus> {
             affinity::run(&options, output)
         };
     }
-    affinity::check_not_asked(&options)?;
     match &options.command {
         _ if options.undo => carry::undo(&options, output),
         PlacementCommand::Evacuate(node) => carry::evacuate(&options, node, output),

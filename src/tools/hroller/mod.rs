@@ -120,7 +120,7 @@ pub(crate) const SPEC: Spec<HrollerOptions> = Spec {
         &SPEEDS,
         &LAST,
     ],
-    words: &[],
+    ..Spec::PLAIN
 };
 
 /// Does what the options ask for.

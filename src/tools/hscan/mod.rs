@@ -60,6 +60,7 @@ pub(crate) const SPEC: Spec<HscanOptions> = Spec {
         &LAST,
     ],
     words: &[OperandWords { name: "ADDRESS", kind: Host, least: 0, most: None }],
+    ..Spec::PLAIN
 };
 
 /// Reads the words behind the program's name.

@@ -111,7 +111,7 @@ pub(crate) const SPEC: Spec<HspaceOptions> = Spec {
         &[JSON, METRICS, REPORT],
         &LAST,
     ],
-    words: &[],
+    ..Spec::PLAIN
 };
 
 /// Does what the options ask for.

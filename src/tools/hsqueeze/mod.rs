@@ -142,7 +142,7 @@ pub(crate) const SPEC: Spec<HsqueezeOptions> = Spec {
         &STATIC_KVM_NODE_MEMORY,
         &LAST,
     ],
-    words: &[],
+    ..Spec::PLAIN
 };
 
 fn most_nodes(given: &Given) -> Result<usize, ValueError> {

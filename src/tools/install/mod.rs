@@ -16,7 +16,7 @@ use self::record::InstallationRecord;
 use super::ExitStatus;
 use super::cli::heading::OptionTopic;
 use super::cli::option::ArgumentKind::Directory;
-use super::cli::{OptionDef, Program, Spec, example};
+use super::cli::{OptionDef, Spec, example};
 use super::links;
 use super::options::ToolOptions;
 use super::options::catalogue::HELP;
@@ -40,7 +40,7 @@ impl ToolOptions for InstallOptions {}
 /// Name, purpose and options.
 pub const SPEC: Spec<InstallOptions> = Spec {
     name: "htools install",
-    summary: "put links, manual pages and completion scripts where they are found",
+    summary: "install links, manual pages and completion scripts",
     forms: &["[OPTION...]"],
     examples: &[
         example("htools install", "install for all (root) or for this user"),
@@ -71,13 +71,8 @@ pub const SPEC: Spec<InstallOptions> = Spec {
         .common(),
         &HELP,
     ],
-    words: &[],
+    ..Spec::PLAIN
 };
-
-/// The command for clap, a subcommand of the executable.
-pub fn command() -> clap::Command {
-    SPEC.command().name("install")
-}
 
 /// Reads the words behind `install`, and does what they say.
 pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {

@@ -80,8 +80,8 @@ type AffinityDef = OptionDef<AffinityChoices>;
 const MOST_PROMISED: f64 = 1000.0;
 
 pub(crate) const FLEET_FILE: AffinityDef =
-    AffinityDef::addition("fleet", "place the machines of this JSON document, or - for stdin")
-        .more("The document is of the form htools.fleet/1.")
+    AffinityDef::addition("fleet", "take nodes and machines from this JSON document")
+        .more("The document is of the form htools.fleet/1; - is standard input.")
         .common()
         .short('j')
         .takes("FILE", File, |o, g| g.path().map(|path| o.file = path));

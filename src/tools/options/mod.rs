@@ -28,6 +28,11 @@ pub trait ToolOptions: Default + 'static {
     /// Keeps the options as they were given.
     fn keep(&mut self, _typed: Vec<TypedOption>) {}
 
+    /// The command that is meant by the first word, which may be empty: options can say the same as a word.
+    fn command<'w>(&self, word: &'w str) -> &'w str {
+        word
+    }
+
     /// The clusters that they name.
     fn sources(&mut self) -> Vec<&mut SourceOptions> {
         Vec::new()

@@ -34,8 +34,8 @@ fn amount(given: &Given) -> Result<f64, ValueError> {
 }
 
 pub(crate) const ARRIVALS: SimulationDef =
-    SimulationDef::addition("arrivals", "read arrivals and nodes from this JSON document, or - for stdin")
-        .more("The document is of the form htools.arrivals/1.")
+    SimulationDef::addition("arrivals", "read arrivals and nodes from this JSON document")
+        .more("The document is of the form htools.arrivals/1; - is standard input.")
         .common()
         .takes("FILE", File, |o, g| g.path().map(|path| o.arrivals = path))
         .only(SIMULATE);
@@ -63,7 +63,8 @@ pub(crate) const NIGHTLY: SimulationDef =
     .common()
     .only(SIMULATE);
 pub(crate) const SVG_FILE: SimulationDef =
-    SimulationDef::addition("svg", "draw the days of all strategies into this SVG file")
+    SimulationDef::addition("svg-file", "draw the days of all strategies into this SVG file")
+        .formerly("svg")
         .common()
         .takes("FILE", File, |o, g| g.path().map(|path| o.svg = path))
         .only(SIMULATE);

@@ -32,7 +32,7 @@ tool_options!(ApplyOptions { execution: ExecutionOptions });
 /// Name, purpose and options.
 pub(super) const SPEC: Spec<ApplyOptions> = Spec {
     name: "htools apply",
-    summary: "look whether a plan that --save-plan wrote can be carried out on a cluster, and with --exec do so",
+    summary: "check whether a saved plan still fits, and with --exec carry it out",
     forms: &["[OPTION...] FILE"],
     examples: &[
         example("htools apply -L plan.json", "check whether the plan still fits"),
@@ -60,6 +60,7 @@ pub(super) const SPEC: Spec<ApplyOptions> = Spec {
         &[NO_CONFIG, HELP],
     ],
     words: &[FILE],
+    ..Spec::PLAIN
 };
 
 /// Applies a plan.

@@ -9,7 +9,7 @@ use crate::tools::options::pace::PlanForm;
 /// Name, purpose and options.
 pub(super) const SPEC: Spec<ExecutionOptions> = Spec {
     name: "htools show",
-    summary: "show a plan that --save-plan wrote: who made it, its steps, what they wait for, and how long they take",
+    summary: "show a saved plan: its steps, what they wait for, how long they take",
     forms: &["[OPTION...] FILE"],
     examples: &[
         example("htools show plan.json", "show who made the plan, and its steps"),
@@ -31,6 +31,7 @@ pub(super) const SPEC: Spec<ExecutionOptions> = Spec {
         &HELP,
     ],
     words: &[FILE],
+    ..Spec::PLAIN
 };
 
 /// Shows a plan.

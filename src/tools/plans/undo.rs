@@ -30,7 +30,7 @@ tool_options!(UndoOptions { execution: ExecutionOptions, rules: MoveRules });
 /// Name, purpose and options.
 pub(super) const SPEC: Spec<UndoOptions> = Spec {
     name: "htools undo",
-    summary: "plan how the moves that a run has finished are taken back, the last one first, and with --exec do so",
+    summary: "plan how a run is taken back, and with --exec take it back",
     forms: &["[OPTION...] JOURNAL"],
     examples: &[
         example("htools undo -L run.journal", "plan how the run is taken back"),
@@ -57,6 +57,7 @@ pub(super) const SPEC: Spec<UndoOptions> = Spec {
         &[NO_CONFIG, HELP],
     ],
     words: &[JOURNAL_FILE],
+    ..Spec::PLAIN
 };
 
 /// Takes a run back.
