@@ -12,6 +12,9 @@ use crate::report::cluster::nodes::text::fields;
 /// The shells that there are scripts for.
 pub(super) const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 
+/// Their names.
+pub(super) const SHELL_NAMES: &[&str] = &["bash", "zsh", "fish"];
+
 /// The completion script of the executable, under its own name and under those of all tools.
 pub(super) fn script(shell: Shell) -> String {
     let own = generated(shell, launcher::command());

@@ -6,9 +6,10 @@ use std::ops::RangeInclusive;
 use anyhow::{Context, anyhow, bail};
 
 use super::ExitStatus;
+use super::cli::heading::OptionTopic;
 use super::cli::hint::try_help;
-use super::cli::option::ArgumentKind::{Float, Integer};
-use super::cli::{Given, OptionDef, Program, Spec, Stop, ValueError};
+use super::cli::option::ArgumentKind::{Choices, Float, Integer};
+use super::cli::{Given, OperandWords, OptionDef, Spec, Stop, ValueError, example};
 use super::options::ToolOptions;
 use super::options::catalogue::HELP;
 use super::output::Output;
@@ -18,6 +19,8 @@ use crate::load::number::{parse_int, shown};
 use crate::load::text::writer::whole_cluster_text;
 use crate::model::{Mib, UnknownName};
 
+impl OptionTopic for ClusterSpec {}
+
 impl ToolOptions for ClusterSpec {}
 
 /// Name, purpose and options.
@@ -25,48 +28,56 @@ pub const SPEC: Spec<ClusterSpec> = Spec {
     name: "htools generate",
     summary: "print a random, feasible, unbalanced cluster in the text format",
     forms: &["[OPTION...] NODES INSTANCES TEMPLATE"],
+    examples: &[
+        example("htools generate 20 100 drbd", "print 20 nodes with 100 DRBD instances"),
+        example("htools generate --seed 7 20 100 plain", "print another cluster of that size"),
+        example("htools generate --groups 3 9 90 drbd", "divide the nodes into 3 groups"),
+    ],
     options: &[
-        &OptionDef::<ClusterSpec>::addition("seed", "the same seed gives the same cluster")
+        &OptionDef::<ClusterSpec>::addition("seed", "seed of the random choices")
+            .more("The same seed gives the same cluster.")
+            .common()
             .takes("N", Integer, |o, g| {
                 whole(g, 0..=i64::MAX, "a number from 0 on").map(|seed| o.seed = seed)
             })
             .default(|o| o.seed.to_string()),
-        &OptionDef::<ClusterSpec>::addition("groups", "the number of node groups")
+        &OptionDef::<ClusterSpec>::addition("groups", "number of node groups")
+            .common()
             .takes("G", Integer, |o, g| {
                 whole(g, 1..=MOST, "a number of groups, 1 to 1000000").map(|groups| o.groups = groups)
             })
             .default(|o| o.groups.to_string()),
-        &OptionDef::<ClusterSpec>::added_flag("hetero", "nodes of different sizes", |o| {
+        &OptionDef::<ClusterSpec>::added_flag("hetero", "make nodes of different sizes", |o| {
             o.heterogeneous = true
-        }),
-        &OptionDef::<ClusterSpec>::addition(
-            "skew",
-            "the share of the nodes that holds most instances, 0 to 1",
-        )
-        .takes("S", Float, |o, g| share(g).map(|share| o.skew = share))
-        .default(|o| o.skew.to_string()),
-        &OptionDef::<ClusterSpec>::addition("fill", "the mean share of memory in use, 0 to 1")
+        })
+        .common(),
+        &OptionDef::<ClusterSpec>::addition("skew", "share of nodes that hold most instances, 0 to 1")
+            .common()
+            .takes("S", Float, |o, g| share(g).map(|share| o.skew = share))
+            .default(|o| o.skew.to_string()),
+        &OptionDef::<ClusterSpec>::addition("fill", "mean share of memory in use, 0 to 1")
+            .common()
             .takes("F", Float, |o, g| share(g).map(|share| o.fill = share))
             .default(|o| o.fill.to_string()),
-        &OptionDef::<ClusterSpec>::added_flag("tags", "exclusion tags and node locations", |o| o.tags = true),
+        &OptionDef::<ClusterSpec>::added_flag("tags", "add exclusion tags and node locations", |o| {
+            o.tags = true
+        })
+        .common(),
         &HELP,
     ],
-    words: &[],
+    words: &[
+        OperandWords { name: "NODES", ..NUMBER },
+        OperandWords { name: "INSTANCES", ..NUMBER },
+        OperandWords { name: "TEMPLATE", kind: Choices(TemplateMix::WORDS), ..NUMBER },
+    ],
+    ..Spec::PLAIN
 };
+
+const NUMBER: OperandWords = OperandWords { name: "N", kind: Integer, least: 1, most: Some(1) };
 
 /// Most nodes, instances or groups: far beyond any cluster, but low enough that a typing mistake does not exhaust the
 /// memory.
 const MOST: i64 = 1_000_000;
-
-/// The command for clap, a subcommand of the executable.
-pub fn command() -> clap::Command {
-    let word = |name: &'static str| clap::Arg::new(name).required(true);
-    SPEC.command().name("generate").args([
-        word("NODES"),
-        word("INSTANCES"),
-        word("TEMPLATE").value_parser(TemplateMix::WORDS.to_vec()),
-    ])
-}
 
 /// Runs `htools generate` with these words: prints the cluster that they describe.
 pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {

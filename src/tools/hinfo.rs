@@ -1,6 +1,6 @@
 //! `hinfo`: shows what a cluster holds and how well it is balanced.
 
-use super::cli::Spec;
+use super::cli::{Spec, example};
 use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
 use super::options::{LoadOptions, OutputOptions, tool_options};
@@ -25,6 +25,11 @@ pub(crate) const SPEC: Spec<HinfoOptions> = Spec {
     name: "hinfo",
     summary: "show what a cluster holds and how well it is balanced",
     forms: &["[OPTION...]"],
+    examples: &[
+        example("hinfo -L", "show what this cluster holds"),
+        example("hinfo -t cluster.data -p", "list the nodes of a saved cluster"),
+        example("hinfo -m @prod --json", "print it as JSON"),
+    ],
     options: &[
         &[PRINT_NODES, PRINT_INSTANCES],
         &[TEXT_DATA, MASTER],
@@ -34,7 +39,7 @@ pub(crate) const SPEC: Spec<HinfoOptions> = Spec {
         &[JSON, METRICS],
         &LAST,
     ],
-    words: &[],
+    ..Spec::PLAIN
 };
 
 /// Runs hinfo with these options.

@@ -118,6 +118,11 @@ pub const TOOLS: &[Tool] = &[
     Tool { spec: &hsqueeze::SPEC, start: |args| start(hsqueeze::SPEC.parse(args), hsqueeze::run) },
 ];
 
+/// The tools and the commands of the executable.
+pub(crate) fn programs() -> impl Iterator<Item = &'static dyn Program> {
+    TOOLS.iter().chain(launcher::COMMANDS).map(|tool| tool.spec)
+}
+
 /// The tool with this name.
 pub fn find(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.spec.name() == name)

@@ -183,8 +183,14 @@ impl Output {
     }
 
     /// The same output with or without colours.
-    pub fn with_colours(self, wanted: ColourUse) -> Output {
-        Output { has_colours: wanted.is_on(self.is_shown), ..self }
+    pub fn with_colours(mut self, wanted: ColourUse) -> Output {
+        self.set_colours(wanted);
+        self
+    }
+
+    /// Uses colours from now on, or none.
+    pub fn set_colours(&mut self, wanted: ColourUse) {
+        self.has_colours = wanted.is_on(self.is_shown);
     }
 
     /// Tells if standard output is a terminal.

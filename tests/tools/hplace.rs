@@ -175,10 +175,10 @@ fn a_colocation_by_attribute_is_named_with_it() {
 fn a_form_that_is_printed_alone_is_the_only_one() {
     let small = fs::read_to_string(SMALL).unwrap();
     for (words, names) in [
-        (["--dot", "--transition"], "--dot and --transition"),
-        (["--dot", "--transition-xml"], "--dot and --transition-xml"),
+        (["--dot", "--transition"], "--transition-dot and --transition"),
+        (["--dot", "--transition-xml"], "--transition-dot and --transition-xml"),
         (["--json", "--transition-xml"], "--transition-xml and --json"),
-        (["--explain", "--crm-simulate-format"], "--crm-simulate-format and --explain"),
+        (["--explain", "--crm-simulate-format"], "--crm-simulate-format and --with-reasons"),
         (["--show-normalized", "--json"], "--show-normalized and --json"),
     ] {
         let problem = format!("Error: only one of {names} can be given\n");
@@ -323,7 +323,10 @@ fn ganeti_clusters_by_any_strategy() {
         (&["-x", "data/pacemaker-small.xml", "--stickiness=3"], "--stickiness is for Ganeti clusters"),
         (&["-t", "data/balanced.data", "--stickiness=-1"], "at least 0"),
         (&["-t", "data/balanced.data", "--commands=cib"], "only Pacemaker clusters are changed by hplace"),
-        (&["-t", "data/balanced.data", "evacuate", "node1"], "only Pacemaker clusters are changed by hplace"),
+        (
+            &["-t", "data/balanced.data", "evacuate", "node1"],
+            "--text-data means nothing to `hplace evacuate'",
+        ),
         (&["-t", "absent.data"], "cannot read file 'absent.data'"),
     ] {
         run(words).code(1).stdout("").stderr(contains(problem));

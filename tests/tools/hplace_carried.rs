@@ -234,10 +234,13 @@ fn a_node_in_standby() {
     for (words, problem) in [
         (&["-X"][..], "--exec needs the cluster itself: --live"),
         (&["--no-keep"], "--no-keep means nothing without --exec"),
-        (&["evacuate", "node2", "--strategy=minimal"], "--strategy cannot be given"),
+        (
+            &["evacuate", "node2", "--strategy=minimal"],
+            "option --strategy means nothing to `hplace evacuate'",
+        ),
         (&["--commands=cib", "--json"], "only one of --commands and --json can be given"),
         (&["--live", "-X", "--json", "--undo"], "only one of"),
-        (&["survive", "-X"], "option --exec means nothing to 'hplace survive', only to hplace, evacuate"),
+        (&["survive", "-X"], "Hint: --exec belongs to `hplace', `hplace evacuate', `hplace optimal'"),
     ] {
         file(words).stderr(contains(problem)).failure();
     }

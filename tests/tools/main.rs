@@ -18,6 +18,7 @@ mod estimates;
 mod forthcoming;
 mod hail;
 mod health;
+mod help;
 mod hplace;
 mod hplace_carried;
 mod hplace_down;

@@ -350,9 +350,9 @@ fn all_moves_together_belong_to_balance() {
     hgroup(&[&["balance", "--effort=5"], &sample[..]].concat())
         .code(1)
         .stderr(contains("option --effort means nothing without --deep"));
-    hgroup(&[&["compress", "--deep"], &sample[..]].concat())
-        .code(1)
-        .stderr(contains("option --deep means nothing to 'hgroup compress', only to balance"));
+    hgroup(&[&["compress", "--deep"], &sample[..]].concat()).code(1).stderr(contains(
+        "option --deep means nothing to `hgroup compress'\nHint: --deep belongs to `hgroup balance'\n",
+    ));
 }
 
 #[test]
@@ -380,7 +380,7 @@ fn statuses() {
         .code(1)
         .stderr(contains("'nowhere' is not the name or UUID"));
     hgroup(&["balance", "-t", SAMPLE]).code(0);
-    hgroup(&["balance", "-t", SAMPLE, "--evacuate"]).code(1).stderr(contains("only to compress"));
+    hgroup(&["balance", "-t", SAMPLE, "--evacuate"]).code(1).stderr(contains("belongs to `hgroup compress'"));
     hgroup(&[]).code(1).stderr(contains("which command?"));
     hgroup(&["status", "-x"]).code(2);
 }

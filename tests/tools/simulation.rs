@@ -55,25 +55,26 @@ fn what_cannot_be_simulated_is_one_line() {
         (fleet(&["--poisson", "1", "--arrivals", "-"]), "only one of --arrivals and --poisson"),
         (fleet(&["--poisson", "1e9"]), "more than 1000000 machines would arrive"),
         (fleet(&["--poisson", "1", "--days", "99999999999"]), "days: between 1 and 36525"),
-        (fleet(&["--poisson", "1", "--order", "ram"]), "option --order means nothing"),
-        (fleet(&["--poisson", "1", "--explain"]), "option --explain means nothing"),
-        (fleet(&["--poisson", "1", "--strategy", "affinity"]), "--strategy means nothing"),
         ([&SAMPLE[..], &["--lifetime", "3"]].concat(), "--lifetime means nothing"),
         ([&SAMPLE[..], &["--seed", "3"]].concat(), "--seed means nothing"),
-        (
-            [&SAMPLE[..], &["-x", "data/pacemaker-small.xml"]].concat(),
-            "a simulation is about no Pacemaker cluster",
-        ),
         ([&SAMPLE[..], &["-t", "data/wishes.data"]].concat(), "-t, -m and -L mean nothing"),
         (fleet(&["--poisson", "1", "-t", "data/wishes.data"]), "-j stands alone"),
         (fleet(&["--poisson", "1", "--ram-ratio", "2"]), "option --ram-ratio means nothing"),
-        (
-            vec!["--poisson", "1", "-t", "data/wishes.data", "-U", "data/utilisation.txt"],
-            "option -U means nothing",
-        ),
         ([&SAMPLE[..], &["--svg", "/nowhere/at/all.svg"]].concat(), "/nowhere/at/all.svg"),
     ] {
         simulate(&words, "").code(1).stdout("").stderr(contains(problem).and(one_line()));
+    }
+    for (word, long) in [
+        ("--order=ram", "order"),
+        ("--explain", "with-reasons"),
+        ("--strategy=affinity", "strategy"),
+        ("-xdata/pacemaker-small.xml", "xml-file"),
+        ("-Udata/utilisation.txt", "dynu-file"),
+    ] {
+        let problem = format!(
+            "Error: option --{long} means nothing to `hplace simulate'\nHint: --{long} belongs to `hplace"
+        );
+        simulate(&fleet(&["--poisson", "1", word]), "").code(1).stdout("").stderr(starts_with(problem));
     }
     for words in [["--poisson", "nan"], ["--poisson", "-1"], ["--lifetime", "inf"], ["--days", "-1"]] {
         simulate(&words, "").code(1).stdout("");

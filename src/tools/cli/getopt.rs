@@ -8,7 +8,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use super::option::{Argument, OptionRow, Origin};
+use super::option::{Argument, OptionRow, OptionShape, Origin};
 
 /// An option as given: which one, and its argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +16,15 @@ pub struct Given {
     pub option: &'static dyn OptionRow,
     /// Its argument; `None` for a flag, and for an optional argument left out.
     pub value: Option<OsString>,
+    /// Whether its letter was typed, not its name.
+    pub by_letter: bool,
+}
+
+impl Given {
+    /// An option given by its name.
+    pub fn named(option: &'static dyn OptionRow, value: Option<OsString>) -> Given {
+        Given { option, value, by_letter: false }
+    }
 }
 
 /// Something on the command line that is no correct use of an option.
@@ -84,14 +93,19 @@ enum Resolved {
 }
 
 /// Finds the option that `name` is or abbreviates. Options that Ganeti's tool
-/// does not have are considered only if nothing else fits.
+/// does not have are considered only if nothing else fits, and former names after them.
 fn resolve(options: &[&'static dyn OptionRow], name: &[u8]) -> Resolved {
-    if let Some(exact) = options.iter().find(|o| o.long.as_bytes() == name) {
+    let text = str::from_utf8(name).unwrap_or_default();
+    if let Some(exact) = options.iter().find(|option| option.is_called(text)) {
         return Resolved::One(*exact);
     }
-    for origin in [Origin::Ganeti, Origin::Added] {
-        let fits = |o: &&'static dyn OptionRow| o.origin == origin && o.long.as_bytes().starts_with(name);
-        let candidates: Vec<_> = options.iter().copied().filter(fits).collect();
+    let begins = |long: &str| long.as_bytes().starts_with(name);
+    let ganeti = |o: &OptionShape| o.origin == Origin::Ganeti && begins(o.long);
+    let added = |o: &OptionShape| o.origin == Origin::Added && begins(o.long);
+    let former = |o: &OptionShape| !o.formerly.is_empty() && begins(o.formerly);
+    let stages: [&dyn Fn(&OptionShape) -> bool; 3] = [&ganeti, &added, &former];
+    for fits in stages {
+        let candidates: Vec<_> = options.iter().copied().filter(|option| fits(option)).collect();
         match candidates[..] {
             [] => continue,
             [one] => return Resolved::One(one),
@@ -171,7 +185,7 @@ impl Scan<'_> {
         if let (Argument::Optional(_), None) = (option.argument, &value) {
             self.open = Some(format!("--{}=", option.long).into());
         }
-        self.words.options.push(Given { option, value });
+        self.words.options.push(Given::named(option, value));
     }
 
     fn bundle(&mut self, mut letters: &[u8], rest: &mut Rest<'_>) -> bool {
@@ -197,7 +211,7 @@ impl Scan<'_> {
                     if let (Argument::Optional(_), None) = (option.argument, &value) {
                         self.open = Some(format!("-{letter}").into());
                     }
-                    self.words.options.push(Given { option, value });
+                    self.words.options.push(Given { option, value, by_letter: true });
                     if option.argument != Argument::None {
                         return true;
                     }

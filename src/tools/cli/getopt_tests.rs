@@ -27,7 +27,7 @@ static TABLE: &[&dyn Rows<HbalOptions>] = &[
     &HELP,
 ];
 
-static TOOL: Spec<HbalOptions> = Spec { name: "tool", summary: "", forms: &[], options: TABLE, words: &[] };
+static TOOL: Spec<HbalOptions> = Spec { name: "tool", options: TABLE, ..Spec::PLAIN };
 
 /// The options as `name` or `name=value`, then `|` and the positional words.
 fn canonical(args: &[&str]) -> String {
@@ -119,7 +119,7 @@ fn unknown_options_are_reported_last() {
 #[test]
 fn ambiguity_shows_the_candidates_in_columns() {
     let text = errors(&["--ver"]);
-    assert!(text.contains("\n  -v  --verbose  ") && text.contains("\n  -V  --version  "), "{text}");
+    assert!(text.contains("\n  -v, --verbose  ") && text.contains("\n  -V, --version  "), "{text}");
     let text = errors(&["--"]);
     assert_eq!(text, "Command line error: ");
     let text = errors(&["--="]);

@@ -13,10 +13,13 @@ pub(crate) fn try_help(spec: &dyn Program) -> String {
     format!("Try '{} --help'.\n", spec.name())
 }
 
-/// The columns of the terminal that standard output is; none if it is none.
-pub(crate) fn width() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
-    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+/// Columns where standard output is no terminal.
+const PLAIN: usize = 80;
+
+/// The columns of the terminal that standard output is, or 80 if it is none.
+pub(crate) fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
+    size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(PLAIN)
 }
 
 /// A word that is no option, on the command line of a tool that takes only options.

@@ -2,7 +2,9 @@
 //! means ([`value`]). An option is one row ([`OptionDef`]) that says what it
 //! sets; usage, manual pages and completion scripts all come from there.
 
+mod argument;
 pub(crate) mod getopt;
+pub(crate) mod heading;
 pub(crate) mod hint;
 pub(crate) mod option;
 pub(crate) mod program;
@@ -13,17 +15,19 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 
 pub(crate) use getopt::Given;
+pub(crate) use heading::Heading;
 pub(crate) use hint::Stray;
 pub(crate) use option::{OptionDef, OptionRow, OptionShape};
 pub use program::Program;
-pub(crate) use program::{OperandWords, Spec};
+pub(crate) use program::{OperandWords, ProgramList, Spec, ToolCommand, example};
 pub(crate) use value::ValueError;
 
 use super::ExitStatus;
 use super::config;
 pub(crate) use super::options::ToolOptions;
 use super::options::catalogue::{HELP, HELP_COMPLETION, VERSION};
-use super::output::Output;
+use super::output::{ColourUse, Output};
+use crate::report::form::tone::TonedLine;
 
 /// Why a tool does not start: an error, or a text that was asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,10 +40,14 @@ pub enum Stop {
     Positional(Stray, &'static str),
     /// Too few or too many positional arguments, or none that is known; carries what is wrong.
     WrongWords(String),
+    /// An option that the command does not take, and the commands that do, as they are typed.
+    Misplaced { option: &'static str, command: String, owners: String },
     /// A configuration file that is wrong; carries where and what.
     Config(String),
-    /// Help, version or completion list.
+    /// Version or completion list.
     Text(String),
+    /// Help.
+    Help(Vec<TonedLine>),
 }
 
 impl Stop {
@@ -52,6 +60,12 @@ impl Stop {
                 output.flush()?;
                 return Ok(ExitStatus::Success);
             }
+            Stop::Help(lines) => {
+                output.set_colours(ColourUse::Auto);
+                lines.iter().try_for_each(|(tone, line)| output.toned_line(*tone, line))?;
+                output.flush()?;
+                return Ok(ExitStatus::Success);
+            }
             Stop::Syntax(text) => (text.clone(), ExitStatus::Usage),
             Stop::Value(error) => {
                 (format!("Error while parsing command line arguments:\n{error}\n"), ExitStatus::Failure)
@@ -61,6 +75,10 @@ impl Stop {
                 // as scripts know it
                 let this = if *tool == "harep" { "this" } else { "This" };
                 (format!("Error: {this} program doesn't take any arguments.\n{hint}"), ExitStatus::Failure)
+            }
+            Stop::Misplaced { option, command, owners } => {
+                let problem = format!("option --{option} means nothing to {command}");
+                (format!("Error: {problem}\nHint: --{option} belongs to {owners}\n"), ExitStatus::Failure)
             }
             Stop::Config(problem) | Stop::WrongWords(problem) => {
                 (format!("Error: {problem}\n"), ExitStatus::Failure)
@@ -96,18 +114,24 @@ impl<O: ToolOptions> Spec<O> {
         Ok((options, words.positional))
     }
 
-    /// Refuses options that mean nothing to a command of this program; the command may be none.
-    pub fn check_command(&self, args: &[OsString], command: &str) -> Result<(), Stop> {
-        let given = getopt::canonicalise(&self.options(), args).options;
-        let means_nothing =
-            |option: &&dyn OptionRow| !option.only.is_empty() && !option.only.contains(&command);
-        let Some(option) = given.iter().map(|given| given.option).find(means_nothing) else { return Ok(()) };
-        let whole = format!("{} {command}", self.name);
-        // without a word, the program itself is meant
-        let named = |word: &&'static str| if word.is_empty() { self.name } else { word };
-        let only = option.only.iter().map(named).collect::<Vec<_>>().join(", ");
-        let (long, whole) = (option.long, whole.trim_end());
-        Err(Stop::WrongWords(format!("option --{long} means nothing to '{whole}', only to {only}")))
+    /// Refuses options that neither of some commands takes, the first of which was typed: it is empty if none was.
+    fn check_command(&self, given: &[Given], commands: [&str; 2]) -> Result<(), Stop> {
+        let whole = |word: &str| format!("`{}'", format!("{} {word}", self.name).trim_end());
+        let is_taken = |option: &dyn OptionRow| commands.iter().any(|command| option.is_of(command));
+        match given.iter().find(|given| !is_taken(given.option)) {
+            Some(Given { option, .. }) => Err(Stop::Misplaced {
+                option: option.long,
+                command: whole(commands[0]),
+                owners: option.only.iter().map(|word| whole(word)).collect::<Vec<_>>().join(", "),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a first word is one of its commands, or need not be there and is not.
+    fn is_command(&self, word: &str) -> bool {
+        let may_be_none = self.words.iter().all(|words| words.least == 0);
+        self.commands.iter().any(|command| command.word() == word) || (word.is_empty() && may_be_none)
     }
 
     /// Sets what an option sets that was given.
@@ -122,24 +146,32 @@ impl<O: ToolOptions> Spec<O> {
         if !words.errors.is_empty() {
             return Err(Stop::Syntax(usage::complaints(self, &words.errors)));
         }
-        let mut options = O::default();
+        let mut typed = O::default();
+        words.options.iter().try_for_each(|given| self.set(&mut typed, given))?;
+        let word = words.positional.first().and_then(|word| word.to_str()).unwrap_or_default();
+        let commands = [word, typed.command(word)];
         let found = config::of_program(self);
-        let of_files = found.as_ref().map(|found| found.given(self, &words)).unwrap_or_default();
-        for given in &of_files {
-            // it was tried on reading
+        let of_files = found.as_ref().map(|found| found.given(self, &words, commands)).unwrap_or_default();
+        let mut options = O::default();
+        for given in of_files.iter().chain(&words.options) {
+            // each was tried: those of files on reading
             let _ = self.set(&mut options, given);
         }
-        words.options.iter().try_for_each(|given| self.set(&mut options, given))?;
         options.keep(of_files.iter().chain(&words.options).map(Given::typed).collect());
         let asked = |option: &OptionShape| words.options.iter().any(|given| given.option.long == option.long);
         if asked(&HELP) {
-            return Err(Stop::Text(usage::usage(self, hint::width())));
+            let is_full = |given: &Given| given.option.long == HELP.long && !given.by_letter;
+            let help = if words.options.iter().any(is_full) { usage::full } else { usage::brief };
+            return Err(Stop::Help(help(&self.meant_by(word), hint::columns())));
         }
         if asked(&VERSION) {
             return Err(Stop::Text(usage::version(self)));
         }
         if asked(&HELP_COMPLETION) {
             return Err(Stop::Text(usage::completion(self)));
+        }
+        if self.is_command(word) {
+            self.check_command(&words.options, commands)?;
         }
         let found = found.map_err(|error| Stop::Config(error.to_string()))?;
         let named = options.sources().into_iter().try_for_each(|source| found.resolve(source));

@@ -5,82 +5,11 @@ use std::ops::Deref;
 
 use clap::{Arg, ArgAction};
 
+pub(crate) use super::argument::{Argument, ArgumentKind};
 use super::getopt::Given;
+use super::heading::{Heading, OptionTopic};
 use super::value::ValueError;
 use crate::tools::options::TypedOption;
-
-/// Whether an option takes an argument, and what the argument is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Argument {
-    None,
-    /// Must have one, attached or as the next word.
-    Required(&'static str),
-    /// May have one, attached only.
-    Optional(&'static str),
-}
-
-/// What an argument stands for: shells complete it accordingly.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ArgumentKind {
-    /// Nothing that could be completed.
-    None,
-    File,
-    /// A file that is to be written; the reference does not tell that it is one.
-    NewFile,
-    Directory,
-    /// A host name.
-    Host,
-    /// A whole number.
-    Integer,
-    /// A real number.
-    Float,
-    Text,
-    /// The name of a node.
-    OneNode,
-    /// Names of nodes, separated by commas.
-    ManyNodes,
-    /// The name of a group.
-    OneGroup,
-    /// Names of instances, separated by commas.
-    ManyInstances,
-    /// One of a few words.
-    Choices(&'static [&'static str]),
-    /// Fields of the node list, separated by commas.
-    NodeFields,
-}
-
-impl ArgumentKind {
-    /// The kind as `--help-completion` prints it.
-    pub fn describe(self) -> String {
-        match self {
-            // the last two: as the reference has it
-            ArgumentKind::None | ArgumentKind::NodeFields | ArgumentKind::NewFile => "none".into(),
-            ArgumentKind::File => "file".into(),
-            ArgumentKind::Directory => "dir".into(),
-            ArgumentKind::Host => "host".into(),
-            ArgumentKind::Integer => "integer".into(),
-            ArgumentKind::Float => "float".into(),
-            ArgumentKind::Text => "string".into(),
-            ArgumentKind::OneNode => "onenode".into(),
-            ArgumentKind::ManyNodes => "manynodes".into(),
-            ArgumentKind::OneGroup => "onegroup".into(),
-            ArgumentKind::ManyInstances => "manyinstances".into(),
-            ArgumentKind::Choices(words) => format!("choices={}", words.join(",")),
-        }
-    }
-
-    /// The argument for clap, with what shells can make of it.
-    pub(super) fn hint(self, arg: Arg) -> Arg {
-        match self {
-            ArgumentKind::File | ArgumentKind::NewFile => arg.value_hint(clap::ValueHint::FilePath),
-            ArgumentKind::Directory => arg.value_hint(clap::ValueHint::DirPath),
-            ArgumentKind::Host => arg.value_hint(clap::ValueHint::Hostname),
-            ArgumentKind::Choices(words) => arg.value_parser(words.to_vec()),
-            // scripts that offer files for everything else mislead
-            _ => arg.value_hint(clap::ValueHint::Other),
-        }
-    }
-}
 
 /// Where an option comes from. An abbreviation that means something to
 /// Ganeti's own tool must keep its meaning, whatever options are added here.
@@ -105,8 +34,18 @@ pub struct OptionShape {
     pub origin: Origin,
     /// The words that may stand before it, of a tool that does several things; none: all of them.
     pub only: &'static [&'static str],
-    /// One sentence for the usage text and the manual page, without the default.
-    purpose: &'static str,
+    /// The name that it had before, which is still understood; empty if it had none.
+    pub formerly: &'static str,
+    /// The part of the help text that lists it.
+    pub heading: Heading,
+    /// Whether it is among the few that `-h` shows.
+    pub is_common: bool,
+    /// What it is for, without its values and its default, in at most 70 characters.
+    pub purpose: &'static str,
+    /// Sentences for the manual page that follow the purpose; may be empty.
+    details: &'static str,
+    /// What holds unless it is given, in words; empty if that needs none.
+    otherwise: &'static str,
 }
 
 /// Effect of giving an option on the options that it is one of.
@@ -142,7 +81,7 @@ pub trait OptionRow: Sync {
     /// How it is typed and described.
     fn shape(&self) -> &OptionShape;
 
-    /// What it sets unless it is given, if the help says so.
+    /// The value that it has unless it is given, if the help says so.
     fn shown_default(&self) -> Option<String> {
         None
     }
@@ -251,7 +190,7 @@ impl fmt::Debug for dyn OptionRow + '_ {
     }
 }
 
-impl<P> OptionDef<P> {
+impl<P: OptionTopic> OptionDef<P> {
     /// An option of Ganeti's tools, without a short form or an argument.
     pub(crate) const fn flag(long: &'static str, purpose: &'static str, set: fn(&mut P)) -> Self {
         let shape = OptionShape {
@@ -261,7 +200,12 @@ impl<P> OptionDef<P> {
             kind: ArgumentKind::None,
             origin: Origin::Ganeti,
             only: &[],
+            formerly: "",
+            heading: P::HEADING,
+            is_common: false,
             purpose,
+            details: "",
+            otherwise: "",
         };
         OptionDef { shape, default: None, effect: Effect::Flag(set) }
     }
@@ -280,7 +224,9 @@ impl<P> OptionDef<P> {
     pub(crate) const fn added_flag(long: &'static str, purpose: &'static str, set: fn(&mut P)) -> Self {
         OptionDef::flag(long, purpose, set).added()
     }
+}
 
+impl<P> OptionDef<P> {
     /// The same with a short form.
     pub(crate) const fn short(self, letter: char) -> Self {
         OptionDef { shape: OptionShape { short: Some(letter), ..self.shape }, ..self }
@@ -310,7 +256,37 @@ impl<P> OptionDef<P> {
 
     /// The same for a tool where it means something else.
     pub(crate) const fn says(self, purpose: &'static str) -> Self {
-        OptionDef { shape: OptionShape { purpose, ..self.shape }, ..self }
+        OptionDef { shape: OptionShape { purpose, details: "", otherwise: "", ..self.shape }, ..self }
+    }
+
+    /// The same, of which the manual page says more.
+    pub(crate) const fn more(self, details: &'static str) -> Self {
+        OptionDef { shape: OptionShape { details, ..self.shape }, ..self }
+    }
+
+    /// The same, of which the help says in words what holds unless it is given.
+    pub(crate) const fn otherwise(self, words: &'static str) -> Self {
+        OptionDef { shape: OptionShape { otherwise: words, ..self.shape }, ..self }
+    }
+
+    /// The same, which is understood under a former name, too, that nothing shows.
+    pub(crate) const fn formerly(self, long: &'static str) -> Self {
+        OptionDef { shape: OptionShape { formerly: long, ..self.shape }, ..self }
+    }
+
+    /// The same under another heading.
+    pub(crate) const fn under(self, heading: Heading) -> Self {
+        OptionDef { shape: OptionShape { heading, ..self.shape }, ..self }
+    }
+
+    /// The same, shown by `-h`, too.
+    pub(crate) const fn common(self) -> Self {
+        OptionDef { shape: OptionShape { is_common: true, ..self.shape }, ..self }
+    }
+
+    /// The same, shown by `--help` only.
+    pub(crate) const fn rare(self) -> Self {
+        OptionDef { shape: OptionShape { is_common: false, ..self.shape }, ..self }
     }
 
     /// The same, whose help tells what is in the options unless it is given.
@@ -325,38 +301,60 @@ impl<P> OptionDef<P> {
 }
 
 impl OptionShape {
-    /// The short form with its argument as the usage text shows it.
-    pub fn short_form(&self) -> String {
-        match (self.short, self.argument) {
-            (None, _) => String::new(),
-            (Some(letter), Argument::None) => format!("-{letter}"),
-            (Some(letter), Argument::Required(name)) => format!("-{letter} {name}"),
-            (Some(letter), Argument::Optional(name)) => format!("-{letter}[{name}]"),
-        }
+    /// The option with its argument as the help shows it: the letter, if it has one, then the name.
+    pub fn form(&self) -> String {
+        let letter = self.short.map_or_else(|| "    ".to_owned(), |letter| format!("-{letter}, "));
+        let argument = match self.argument {
+            Argument::None => String::new(),
+            Argument::Required(name) => format!("={name}"),
+            Argument::Optional(name) => format!("[={name}]"),
+        };
+        format!("{letter}--{}{argument}", self.long)
     }
 
-    /// The long form with its argument as the usage text shows it.
-    pub fn long_form(&self) -> String {
-        match self.argument {
-            Argument::None => format!("--{}", self.long),
-            Argument::Required(name) => format!("--{}={name}", self.long),
-            Argument::Optional(name) => format!("--{}[={name}]", self.long),
+    /// Whether this is its name, or was.
+    pub fn is_called(&self, long: &str) -> bool {
+        self.long == long || (self.formerly == long && !long.is_empty())
+    }
+
+    /// Whether a command of its program takes it; the program itself is the command without a word.
+    pub fn is_of(&self, command: &str) -> bool {
+        self.only.is_empty() || self.only.contains(&command)
+    }
+
+    /// The words that the argument can be, in a list; empty if there are more than can be listed.
+    fn values(&self) -> String {
+        match self.kind {
+            ArgumentKind::Choices(words) => format!(" ({})", words.join(", ")),
+            _ => String::new(),
         }
     }
 }
 
 impl dyn OptionRow + '_ {
-    /// What the option is for, and its default.
-    pub fn help(&self) -> String {
-        match self.shown_default() {
-            None => self.purpose.to_owned(),
-            Some(default) => format!("{} [{default}]", self.purpose),
+    /// The end of its help: what holds unless it is given.
+    fn default_part(&self) -> String {
+        match self.shown_default().unwrap_or_else(|| self.otherwise.to_owned()) {
+            default if default.is_empty() => default,
+            default => format!(" [{default}]"),
         }
+    }
+
+    /// What the option is for, its values, and what holds unless it is given.
+    pub fn help(&self) -> String {
+        format!("{}{}{}", self.purpose, self.values(), self.default_part())
+    }
+
+    /// The same for a manual page, which lists values by itself.
+    fn long_help(&self) -> String {
+        let end = if self.details.is_empty() { String::new() } else { format!(". {}", self.details) };
+        format!("{}{}{end}", self.purpose, self.default_part())
     }
 
     /// The option for clap, which writes manual pages and completion scripts.
     pub(super) fn to_arg(&self) -> Arg {
-        let arg = Arg::new(self.long).long(self.long).help(self.help());
+        let arg = Arg::new(self.long).long(self.long).help(self.purpose).long_help(self.long_help());
+        let arg = arg.help_heading(self.heading.as_str());
         let arg = match self.short {
             Some(letter) => arg.short(letter),
             None => arg,

@@ -7,27 +7,54 @@ use super::files::ConfigPlace;
 use super::{load, places, show};
 use crate::tools::ExitStatus;
 use crate::tools::cli::hint::{did_you_mean, try_help};
-use crate::tools::cli::option::ArgumentKind::Choices;
-use crate::tools::cli::{OperandWords, Program, Spec, Stop};
+use crate::tools::cli::option::ArgumentKind::{self, Choices};
+use crate::tools::cli::{OperandWords, Spec, Stop, ToolCommand, example};
 use crate::tools::options::OutputOptions;
 use crate::tools::options::catalogue::{HELP, JSON};
 use crate::tools::output::Output;
 
 const COMMANDS: &[&str] = &["check", "show"];
 
+const FILE: OperandWords = OperandWords { name: "FILE", kind: ArgumentKind::File, least: 0, most: Some(1) };
+
 /// Name, purpose and options.
 pub(crate) const SPEC: Spec<OutputOptions> = Spec {
     name: "htools config",
-    summary: "check the configuration files, or show what they say, where, and for which tools",
-    forms: &["check [FILE]", "show [--json] [FILE]"],
-    options: &[&JSON.says("with show, print what holds as one JSON document"), &HELP],
+    summary: "check the configuration files, or show what they say",
+    forms: &["COMMAND [OPTION...] [FILE]"],
+    examples: &[
+        example("htools config check", "check the configuration files"),
+        example("htools config show", "show what holds, and for which tools"),
+        example("htools config check new.toml", "check a file before it is installed"),
+    ],
+    options: &[&JSON.says("print what holds as one JSON document").only(&["show"]), &HELP],
     words: &[OperandWords { name: "COMMAND", kind: Choices(COMMANDS), least: 1, most: Some(2) }],
+    commands: &[
+        ToolCommand {
+            name: "htools config check",
+            summary: "check the configuration files, or FILE",
+            forms: &["[FILE]"],
+            words: &[FILE],
+            examples: &[
+                example("htools config check", "check the files that the tools read"),
+                example("htools config check new.toml", "check a file before it is installed"),
+                example("htools config check /etc/htools.toml", "check the file of all users"),
+            ],
+        },
+        ToolCommand {
+            name: "htools config show",
+            summary: "show what holds, where it was said, and for which tools",
+            forms: &["[--json] [FILE]"],
+            words: &[FILE],
+            examples: &[
+                example("htools config show", "show what holds"),
+                example("htools config show --json", "print it as JSON"),
+                example("htools config show new.toml", "show what would hold"),
+            ],
+        },
+    ],
+    ..Spec::PLAIN
 };
-
-/// The command for clap, a subcommand of the executable.
-pub(crate) fn clap_command() -> clap::Command {
-    SPEC.command().name("config")
-}
 
 /// Reads the words behind `config` and runs the command.
 ///
@@ -42,8 +69,7 @@ pub(crate) fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     let mut words = words.into_iter();
     let command = words.next().unwrap_or_default().to_string_lossy().into_owned();
     let file = words.next();
-    if !COMMANDS.contains(&command.as_str()) || words.next().is_some() || (options.json && command != "show")
-    {
+    if !COMMANDS.contains(&command.as_str()) || words.next().is_some() {
         let meant = did_you_mean(&command, COMMANDS.iter().copied());
         let text = format!("Command line error: check or show is wanted{meant}\n{}", try_help(&SPEC));
         return Stop::Syntax(text).show(&mut output);

@@ -12,7 +12,7 @@ mod show;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-pub(super) use command::{clap_command, start};
+pub(super) use command::start;
 pub(super) use files::ConfigPlace;
 
 use self::keys::KeyNeeds;
@@ -186,9 +186,9 @@ impl Configuration {
         Ok(())
     }
 
-    /// The options that hold for a tool, where these words are typed: in the order of the files, and in each what is said
+    /// The options that hold for one of the commands of a tool, where these words are typed: in the order of the files, and in each what is said
     /// of this tool after what is said of all; none if files do not count.
-    pub(super) fn given(&self, spec: &dyn Program, words: &Canonical) -> Vec<Given> {
+    pub(super) fn given(&self, spec: &dyn Program, words: &Canonical, commands: [&str; 2]) -> Vec<Given> {
         let typed = |long: &str| words.options.iter().any(|given| given.option.long == long);
         if typed(NO_CONFIG.long) {
             return Vec::new();
@@ -201,10 +201,7 @@ impl Configuration {
                 longs.iter().any(|long| typed(long) || also.contains(long)) || !longs.iter().any(has)
             }
         };
-        let word = words.positional.first().and_then(|word| word.to_str());
-        let fits = |option: &dyn OptionRow| {
-            option.only.is_empty() || word.is_some_and(|word| option.only.contains(&word))
-        };
+        let fits = |option: &dyn OptionRow| commands.iter().any(|command| option.is_of(command));
         let in_order = self.for_tool(spec);
         let mut also: Vec<&str> = Vec::new();
         let mut given: Vec<Given> = Vec::new();
@@ -221,7 +218,7 @@ impl Configuration {
                     also.retain(|long| *long != option.long);
                 }
                 if setting.on {
-                    given.push(Given { option, value: setting.given.value.clone() });
+                    given.push(Given::named(option, setting.given.value.clone()));
                     also.push(option.long);
                 }
             }

@@ -162,7 +162,7 @@ impl ConfigReader<'_> {
             SettingValue::On => (true, None),
             SettingValue::Text(text) => (true, Some(OsString::from(text))),
         };
-        let given = Given { option, value };
+        let given = Given::named(option, value);
         if let Err(error) = option.check(&given) {
             return self.problem(at, format!("{name}: {}", error.problem));
         }

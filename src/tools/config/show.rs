@@ -10,14 +10,13 @@ use crate::report::form::json;
 use crate::report::form::table::{Align, Table};
 use crate::tools::TOOLS;
 use crate::tools::cli::Program;
-use crate::tools::options::catalogue::NO_CONFIG;
 use crate::tools::plans;
 
 /// The name of the schema.
 const SCHEMA: &str = "htools.config/1";
 
 fn tools() -> Vec<&'static dyn Program> {
-    let plans = plans::COMMANDS.into_iter().filter(|spec| spec.find(NO_CONFIG.long).is_some());
+    let plans = [plans::APPLY.spec, plans::UNDO.spec];
     TOOLS.iter().map(|tool| tool.spec).chain(plans).collect()
 }
 

@@ -19,7 +19,8 @@ fn problem(text: &str) -> String {
 /// The options that the configuration adds to these typed words, as they would be typed.
 fn given(found: &Configuration, spec: &dyn Program, typed: &[&str]) -> Vec<String> {
     let words = canonicalise(&spec.options(), &words(typed));
-    found.given(spec, &words).iter().map(|given| given.typed().again()).collect()
+    let command = words.positional.first().and_then(|word| word.to_str()).unwrap_or_default();
+    found.given(spec, &words, [command; 2]).iter().map(|given| given.typed().again()).collect()
 }
 
 #[test]
@@ -112,7 +113,7 @@ fn weights_are_put_together_metric_by_metric() {
     let found = parsed("[weights]\nn1_cnt = 0\nfree_mem_cv = 2.5\n").unwrap();
     let mut options = HbalOptions::default();
     let words = canonicalise(&hbal::SPEC.options(), &words(&["--weights=n1_cnt=3"]));
-    for given in found.given(&hbal::SPEC, &words).iter().chain(&words.options) {
+    for given in found.given(&hbal::SPEC, &words, [""; 2]).iter().chain(&words.options) {
         hbal::SPEC.set(&mut options, given).unwrap();
     }
     let chosen: Vec<_> =

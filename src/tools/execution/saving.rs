@@ -18,7 +18,7 @@ use crate::tools::options::TypedOption;
 
 /// Options that decide the plan's content; a saved plan records these and no others. The user who applies the plan
 /// chooses the cluster, the credentials and the handling of the plan.
-const IN_PLANS: [&str; 75] = [
+const IN_PLANS: [&str; 77] = [
     "affinity-weight",
     "all",
     "all-groups",
@@ -28,10 +28,12 @@ const IN_PLANS: [&str; 75] = [
     "bandwidth",
     "boot-timeout",
     "cooldown",
+    "copy-cost",
     "deep",
     "drbd",
     "dynu-file",
     "effort",
+    "empty-one",
     "evac-mode",
     "evacuate",
     "exclude-instances",
@@ -59,12 +61,12 @@ const IN_PLANS: [&str; 75] = [
     "min-disk",
     "min-gain",
     "min-gain-limit",
+    "min-move-gain",
     "min-score",
     "minimal-resources",
     "mond",
     "mond-data",
     "mond-xen",
-    "move-cost",
     "msav-steps",
     "no-capacity-checks",
     "no-disk-moves",
@@ -164,7 +166,7 @@ pub(crate) fn options_of(plan: &SavedPlan, program: &dyn Program) -> anyhow::Res
             Argument::Required(_) => value.is_some(),
             Argument::Optional(_) => true,
         };
-        program.find(long).is_some_and(|known| fits(known) && IN_PLANS.contains(&long))
+        program.find(long).is_some_and(|known| fits(known) && IN_PLANS.contains(&known.long))
     };
     match plan.options.iter().find(|word| !belongs(word)) {
         None => Ok(plan.options.clone()),
@@ -186,7 +188,7 @@ mod tests {
     use crate::tools::TOOLS;
 
     /// Options of tools that save plans, but that a saved plan does not record.
-    const NOT_IN_PLANS: [&str; 63] = [
+    const NOT_IN_PLANS: [&str; 65] = [
         "arrivals",
         "colour",
         "commands",
@@ -210,6 +212,7 @@ mod tests {
         "luxi",
         "master",
         "metrics",
+        "min-priority",
         "nightly",
         "no-config",
         "no-headers",
@@ -233,21 +236,22 @@ mod tests {
         "save-plan",
         "show-normalized",
         "simulate",
-        "steps",
         "stickiness",
         "summary",
-        "survive",
         "svg",
+        "svg-file",
         "text-data",
         "then",
         "time-limit",
         "top",
         "transition",
+        "transition-dot",
         "transition-xml",
         "undo",
         "verbose",
         "version",
         "wait-limit",
+        "with-reasons",
         "xml-file",
         "yes",
     ];

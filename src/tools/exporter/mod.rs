@@ -20,8 +20,9 @@ use signal_hook::iterator::Signals;
 
 use self::watch::{WatchTerms, WatchedCluster};
 use super::ExitStatus;
+use super::cli::heading::OptionTopic;
 use super::cli::option::ArgumentKind::{File, Float, Host};
-use super::cli::{OptionDef, Spec};
+use super::cli::{Heading, OptionDef, Spec, example};
 use super::options::catalogue::*;
 use super::options::{LoadOptions, SourceOptions, ToolOptions, not_negative, parts, time_above_zero};
 use super::output::Output;
@@ -64,6 +65,8 @@ impl Default for ExporterOptions {
     }
 }
 
+impl OptionTopic for ExporterOptions {}
+
 impl ToolOptions for ExporterOptions {
     fn sources(&mut self) -> Vec<&mut SourceOptions> {
         std::iter::once(&mut self.load.source).chain(&mut self.clusters).collect()
@@ -91,8 +94,13 @@ pub const SPEC: Spec<ExporterOptions> = Spec {
     name: "htools exporter",
     summary: "serve figures of clusters to Prometheus over HTTP",
     forms: &["[OPTION...]"],
+    examples: &[
+        example("htools exporter -L", "serve the figures of this cluster"),
+        example("htools exporter -m @prod -m @lab", "serve those of two clusters"),
+        example("htools exporter -L --listen 0.0.0.0:9715", "listen on all addresses"),
+    ],
     options: &[
-        &OptionDef::<ExporterOptions>::new("master", "watch the cluster whose remote API (RAPI) is at ADDRESS, a host name or a URL; may be repeated")
+        &OptionDef::<ExporterOptions>::new("master", "watch the cluster whose RAPI is at ADDRESS").more("ADDRESS is a host name, a URL, or @NAME of a cluster in the configuration. May be repeated.").under(Heading::Cluster).common()
             .short('m')
             .takes("ADDRESS", Host, |o, g| {
                 let rapi_access = o.load.source.rapi_access.clone();
@@ -102,52 +110,52 @@ pub const SPEC: Spec<ExporterOptions> = Spec {
             .added(),
         &OptionDef::<ExporterOptions>::addition(
             "rapi-credentials",
-            "read user and password from FILE: for the --master before it, or, before the first one, for all; nobody else may read FILE",
-        )
+            "read user and password from FILE, for the --master before it",
+        ).more("Before the first --master it holds for all. Nobody else may be able to read FILE.").under(Heading::Cluster)
         .takes("FILE", File, |o, g| g.path().map(|path| access(o).credentials = path)),
         &OptionDef::<ExporterOptions>::addition(
             "rapi-cacert",
-            "ask only a server whose certificate is one of those in FILE (PEM), or is for its host and signed by one of them; placed like --rapi-credentials",
-        )
+            "trust only the certificates or authorities in FILE (PEM)",
+        ).more("The server's certificate must be in FILE, or be for its host and signed by one in FILE. It is placed like --rapi-credentials.").under(Heading::Cluster)
         .takes("FILE", File, |o, g| g.path().map(|path| access(o).certificates = path)),
         &OptionDef::<ExporterOptions>::added_flag(
             "insecure-http",
-            "send a password to another host as plain text, where ADDRESS says http://; placed like --rapi-credentials",
+            "send a password to another host in plain text, over http://",
             |o| access(o).insecure_http = true,
-        ),
-        &OptionDef::<ExporterOptions>::new("luxi", "watch the cluster of this machine, over the socket of its master daemon")
+        ).more("It is placed like --rapi-credentials.").under(Heading::Cluster),
+        &OptionDef::<ExporterOptions>::new("luxi", "watch this machine's cluster, over its socket").under(Heading::Cluster).common()
             .short('L')
             .may_take("SOCKET", File, |o, g| {
                 let source = |socket| SourceOptions { luxi: Some(socket), ..SourceOptions::default() };
                 g.path().map(|socket| o.watch(source(socket)))
             })
             .added(),
-        &OptionDef::<ExporterOptions>::new("text-data", "watch the cluster in the text file FILE, which is read again each time; may be repeated")
+        &OptionDef::<ExporterOptions>::new("text-data", "watch the cluster in FILE; may be repeated").more("FILE is read again each time.").under(Heading::Cluster).common()
             .short('t')
             .takes("FILE", File, |o, g| {
                 let source = |text_data| SourceOptions { text_data, ..SourceOptions::default() };
                 g.path().map(|path| o.watch(source(path)))
             })
             .added(),
-        &OptionDef::<ExporterOptions>::addition("listen", "listen at ADDRESS, as HOST:PORT; port 0 is any that is free")
+        &OptionDef::<ExporterOptions>::addition("listen", "listen at ADDRESS (HOST:PORT; port 0: any)").common()
             .takes("ADDRESS", Host, |o, g| g.string().map(|address| o.listen = address))
             .default(|o| o.listen.clone()),
-        &OptionDef::<ExporterOptions>::addition("every", "read each cluster every SECONDS")
+        &OptionDef::<ExporterOptions>::addition("every", "read each cluster every SECONDS").common()
             .takes("SECONDS", Float, |o, g| time_above_zero(g).map(|time| o.every = time))
             .default(|o| o.every.as_secs().to_string()),
-        &OptionDef::<ExporterOptions>::addition("timeout", "give a reading up that takes longer than SECONDS")
+        &OptionDef::<ExporterOptions>::addition("timeout", "give up a reading after SECONDS").common()
             .takes("SECONDS", Float, |o, g| time_above_zero(g).map(|time| o.timeout = time))
             .default(|o| o.timeout.as_secs().to_string()),
-        &OptionDef::<ExporterOptions>::addition("time-limit", "after each reading, search at most SECONDS for moves, and as long for the capacity that is left")
+        &OptionDef::<ExporterOptions>::addition("time-limit", "search at most SECONDS after each reading").more("The limit holds for moves, and again for capacity.").common()
             .takes("SECONDS", Float, |o, g| time_above_zero(g).map(|time| o.search = time))
             .default(|o| o.search.as_secs().to_string()),
-        &OptionDef::<ExporterOptions>::addition("keep", "show the last figures until SECONDS after the last successful reading")
+        &OptionDef::<ExporterOptions>::addition("keep", "show the last figures for SECONDS after a reading").more("Only a reading that succeeded counts.").common()
             .takes("SECONDS", Float, |o, g| not_negative(g).map(|time| o.keep = seconds(time)))
             .default(|o| o.keep.as_secs().to_string()),
         &[STATIC_KVM_NODE_MEMORY, WEIGHTS],
         &[VERSION, HELP],
     ],
-    words: &[],
+    ..Spec::PLAIN
 };
 
 /// What is beyond a duration is for ever.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::cli::option::ArgumentKind::{File, ManyNodes};
-use super::cli::{OperandWords, OptionDef, Spec, Stop};
+use super::cli::{Heading, OperandWords, OptionDef, Spec, Stop, example};
 use super::options::affinity::*;
 use super::options::catalogue::*;
 use super::options::{LimitOptions, LoadOptions, OutputOptions, tool_options};
@@ -43,8 +43,13 @@ tool_options!(HailOptions { limits: LimitOptions, rules: MoveRules, affinity: Af
 /// Name, purpose and options.
 pub(crate) const SPEC: Spec<HailOptions> = Spec {
     name: "hail",
-    summary: "answer an allocator request: nodes for new instances, or other nodes for existing ones",
+    summary: "choose nodes for instances, as the allocator of Ganeti's master",
     forms: &["[OPTION...] FILE"],
+    examples: &[
+        example("hail /tmp/request.json", "print the answer that Ganeti would get"),
+        example("hail --json request.json", "say also what was in the way"),
+        example("hail -t lab.data --make-room request.json", "make room in another cluster"),
+    ],
     options: &[
         &[PRINT_NODES, SAVE],
         &[TEXT_DATA, SIMULATE.of_ganeti(), VERBOSE, IGNORE_DYNU],
@@ -53,35 +58,41 @@ pub(crate) const SPEC: Spec<HailOptions> = Spec {
         &KEEP_RESERVE,
         &OptionDef::<HailOptions>::new(
             "restrict-allocation-to",
-            "place new instances on these nodes only, full names separated by commas, whatever the request says",
+            "place new instances only on these nodes, whatever the request says",
         )
+        .more("NODES are full names, separated by commas.")
+        .under(Heading::Limits)
         .takes("NODES", ManyNodes, |o, g| g.list().map(|nodes| o.restrict_to = Some(nodes))),
         &[MOND, MOND_XEN, STATIC_KVM_NODE_MEMORY],
         &OptionDef::<HailOptions>::added_flag(
             "all-solutions",
-            "add to the response to allocate the best place of every group that has one, best first",
+            "answer with the best place of every group",
             |o| o.all_solutions = true,
-        ),
-        &OptionDef::<HailOptions>::added_flag(
-            "other-groups",
-            "in node-evacuate, move instances that their own group has no room for to other groups",
-            |o| o.other_groups = true,
-        ),
-        &OptionDef::<HailOptions>::added_flag(
-            "make-room",
-            "if allocate finds no place, add to the response the fewest moves after which there is one",
-            |o| o.make_room = true,
-        ),
+        )
+        .more("It holds in allocate. Every group that has a place is answered with, the best one first.")
+        .common(),
+        &OptionDef::<HailOptions>::added_flag("other-groups", "move instances also to other groups", |o| {
+            o.other_groups = true
+        })
+        .more("It holds in node-evacuate, for instances that their own group has no room for.")
+        .common(),
+        &OptionDef::<HailOptions>::added_flag("make-room", "add the fewest moves that make room", |o| {
+            o.make_room = true
+        })
+        .more("It holds in allocate, where there is no place.")
+        .common(),
         &[AFFINITY, TIE, SEED, ZERO_WEIGHT_DISABLES, OVERHEAD, RAM_RATIO],
         &ROUNDS,
         &WEIGHTS,
-        &JSON.says("add to the response what was in the way, place by place"),
+        &JSON.says("say what was in the way, place by place"),
         &TIME_LIMIT
-            .says("once SECONDS have passed, answer with what was found by then")
+            .says("answer after SECONDS with what was found by then")
+            .common()
             .default(|o| answer_within(o).as_secs().to_string()),
         &LAST,
     ],
     words: &[OperandWords { name: "FILE", kind: File, least: 1, most: Some(1) }],
+    ..Spec::PLAIN
 };
 
 /// Answers what the words ask. A configuration file that is wrong is an answer, too: Ganeti shows it to whoever asked.

@@ -9,7 +9,7 @@ use anyhow::{bail, ensure};
 
 use self::run::RepairRun;
 use super::cli::option::ArgumentKind::{Float, Integer, OneNode};
-use super::cli::{Given, OptionDef, Spec, ValueError};
+use super::cli::{Given, OptionDef, Spec, ValueError, example};
 use super::execution::takes_jobs;
 use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
@@ -54,49 +54,54 @@ pub(crate) const SPEC: Spec<HarepOptions> = Spec {
     name: "harep",
     summary: "repair broken instances, as far as tags allow it",
     forms: &["[OPTION...]"],
+    examples: &[
+        example("harep -L --dry-run", "show which repairs are due"),
+        example("harep -L --simulate-failure node3", "show what would be repaired if node3 died"),
+        example("harep -L -q --limit 5", "repair from cron, at most 5 at a time"),
+    ],
     options: &[
         &[LUXI, MASTER.added()],
         &RAPI_ACCESS,
         &TEXT_DATA.added(),
         &OptionDef::<HarepOptions>::new(
             "job-delay",
-            "let SECONDS pass in the job of a repair before it begins: meanwhile its tag is written",
+            "wait SECONDS in the job of a repair, while its tag is written",
         )
         .takes("SECONDS", Float, |o, g| not_negative(g).map(|seconds| o.job_delay = Some(seconds)))
         .default(|o| o.job_delay().to_string()),
         &REASON,
-        &OptionDef::<HarepOptions>::flag("dry-run", "change nothing, and show what would be done", |o| o.dry_run = true),
+        &OptionDef::<HarepOptions>::flag("dry-run", "change nothing, show what would be done", |o| o.dry_run = true).common(),
         &OptionDef::<HarepOptions>::addition(
             "simulate-failure",
-            "show what would be done if NODE died now; several nodes die together; nothing is changed",
-        )
+            "show what would be done if NODE died now",
+        ).more("Several nodes die together. Nothing is changed.").common()
         .takes("NODE", OneNode, |o, g| g.string().map(|node| o.failing.push(node))),
-        &OptionDef::<HarepOptions>::addition("limit", "have at most N repairs under way at the same time; what is urgent comes first")
+        &OptionDef::<HarepOptions>::addition("limit", "have at most N repairs under way").more("What is urgent comes first.").common()
             .takes("N", Integer, |o, g| most(g).map(|most| o.repairs.all = Some(most))),
-        &OptionDef::<HarepOptions>::addition("max-per-node", "have at most N of them under way on a node")
+        &OptionDef::<HarepOptions>::addition("max-per-node", "have at most N of them under way on a node").common()
             .takes("N", Integer, |o, g| most(g).map(|most| o.repairs.per_node = Some(most))),
         &OptionDef::<HarepOptions>::addition(
             "backoff",
-            "try a repair that failed again, N times in all, each time after a longer pause; then suspend it with a tag",
-        )
+            "try a failed repair N times in all, then suspend it by a tag",
+        ).more("Each pause is longer than the one before.")
         .takes("N", Integer, |o, g| {
             attempts(g).map(|attempts| o.repairs.most_failures = Some(attempts))
         })
         .default(|o| o.repairs.most_failures.unwrap_or(1).to_string()),
-        &OptionDef::<HarepOptions>::added_flag("no-disk-check", "do not ask nodes about the disks of instances that run", |o| {
+        &OptionDef::<HarepOptions>::added_flag("no-disk-check", "skip the disks of running instances", |o| {
             o.no_disk_check = true
-        }),
-        &JOURNAL.says("write what is done to FILE, which must not exist, one JSON object a line [a file in the user's state directory]"),
-        &VERBOSE.says("say why, too; may be repeated").added(),
-        &QUIET.says("print only what changes, for cron").added(),
+        }).more("Otherwise nodes are asked about them.").common(),
+        &JOURNAL.says("write what is done to FILE, one JSON object a line").more("FILE must not exist.").otherwise("a file in the user's state directory"),
+        &VERBOSE.says("say why, too; may be repeated").common().added(),
+        &QUIET.says("print only what changes, for cron").common().added(),
         &WEIGHTS,
         &[JSON, METRICS],
         &DETAILED_STATUS.says(
-            "end with status 3 if something is broken that is not being repaired, 4 if repairs are under way or have just ended, 0 if all is well",
-        ),
+            "end with status 3 or 4 where not all is well",
+        ).more("3: something is broken that is not being repaired; 4: repairs are under way or have just ended; 0: all is well.").common(),
         &LAST,
     ],
-    words: &[],
+    ..Spec::PLAIN
 };
 
 fn most(given: &Given) -> Result<usize, ValueError> {

@@ -12,7 +12,7 @@ mod several;
 mod views;
 
 use super::cli::option::ArgumentKind;
-use super::cli::{OptionDef, Spec};
+use super::cli::{Heading, OptionDef, Spec, example};
 use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
 use super::options::pace::*;
@@ -44,7 +44,7 @@ pub(crate) struct HbalOptions {
     pub svg: bool,
     pub max_moves: Option<u64>,
     pub max_data: Option<Mib>,
-    /// `--move-cost`: the least gain in score that a moved instance must be worth.
+    /// `--min-move-gain`: the least gain in score that a moved instance must be worth.
     pub least_gain: Option<f64>,
     pub repair_only: bool,
     /// Whether instances that step after step moves twice move once.
@@ -75,6 +75,11 @@ pub(crate) const SPEC: Spec<HbalOptions> = Spec {
     name: "hbal",
     summary: "balance the instances of a node group over its nodes",
     forms: &["[OPTION...]"],
+    examples: &[
+        example("hbal -L -C", "show the plan and its commands"),
+        example("hbal -L --evacuate node3", "plan how to empty node3"),
+        example("hbal -L --deep --max-moves 20 -X", "carry out the best plan of at most 20 moves"),
+    ],
     options: &[
         &[PRINT_NODES, PRINT_INSTANCES, PRINT_COMMANDS],
         &TEXT_DATA,
@@ -83,7 +88,7 @@ pub(crate) const SPEC: Spec<HbalOptions> = Spec {
         &MASTER,
         &RAPI_ACCESS,
         &[LUXI, IALLOC_SRC],
-        &[XML_FILE, LIVE, SKIP_UNSUPPORTED, ALLOW_RESTARTS, COMMANDS_FORM],
+        &[XML_FILE, LIVE.rare(), SKIP_UNSUPPORTED, ALLOW_RESTARTS, COMMANDS_FORM],
         &EXEC_ANYWHERE,
         &OptionDef::<HbalOptions>::flag(
             "first-job-group",
@@ -94,10 +99,14 @@ pub(crate) const SPEC: Spec<HbalOptions> = Spec {
         &GROUP,
         &OptionDef::<HbalOptions>::added_flag(
             "worst-group",
-            "score all node groups, and balance the worst of those that can be improved",
+            "balance the worst group that can be improved",
             |o| o.worst_group = true,
-        ),
-        &OptionDef::<HbalOptions>::added_flag("all-groups", "balance every node group, in one plan", |o| o.all_groups = true),
+        )
+        .more("All node groups are scored."),
+        &OptionDef::<HbalOptions>::added_flag("all-groups", "balance every node group, in one plan", |o| {
+            o.all_groups = true
+        })
+        .common(),
         &MAX_LENGTH,
         &[VERBOSE, QUIET, OFFLINE, STATIC_KVM_NODE_MEMORY],
         &MIN_SCORE,
@@ -112,50 +121,69 @@ pub(crate) const SPEC: Spec<HbalOptions> = Spec {
         &PRIORITY,
         &[SIMULATE, WEIGHTS, AFFINITY_WEIGHT],
         &[JSON, METRICS, REPORT, SUMMARY, COLOUR],
-        &OptionDef::<HbalOptions>::addition(
-            "explain",
-            "for this instance, show every target with the score it would give or the rule that forbids it; may be repeated",
-        )
-        .takes("INSTANCE", ArgumentKind::None, |o, g| g.string().map(|instance| o.explain.push(instance))),
+        &OptionDef::<HbalOptions>::addition("explain", "show every target of INSTANCE, with score or rule")
+            .more("The rule is the one that forbids the target. May be repeated.")
+            .under(Heading::Output)
+            .takes("INSTANCE", ArgumentKind::None, |o, g| {
+                g.string().map(|instance| o.explain.push(instance))
+            }),
         &DEEP,
-        &OptionDef::<HbalOptions>::addition("max-moves", "with --deep, move at most N instances")
+        &OptionDef::<HbalOptions>::addition("max-moves", "move at most N instances, with --deep")
+            .under(Heading::Limits)
             .takes("N", ArgumentKind::Integer, |o, g| count(g).map(|most| o.max_moves = Some(most))),
-        &OptionDef::<HbalOptions>::addition("max-data", "with --deep, copy and migrate at most SIZE of disk and memory together, such as 500g")
-            .takes("SIZE", ArgumentKind::Text, |o, g| size(g).map(|most| o.max_data = Some(most))),
         &OptionDef::<HbalOptions>::addition(
-            "move-cost",
-            "with --deep, the least gain in score that a moved instance must be worth [a tenth of what one gains on average; 0 with a limit]",
+            "max-data",
+            "copy and migrate at most SIZE, such as 500g, with --deep",
         )
+        .more("Disks and memory count together.")
+        .under(Heading::Limits)
+        .takes("SIZE", ArgumentKind::Text, |o, g| size(g).map(|most| o.max_data = Some(most))),
+        &OptionDef::<HbalOptions>::addition(
+            "min-move-gain",
+            "least gain in score that each move must bring, with --deep",
+        )
+        .formerly("move-cost")
+        .otherwise("a tenth of the average gain; 0 with a limit")
+        .under(Heading::Limits)
         .takes("SCORE", ArgumentKind::Float, |o, g| not_negative(g).map(|gain| o.least_gain = Some(gain))),
         &OptionDef::<HbalOptions>::added_flag(
             "pareto",
-            "with --deep, show what every number of moves would bring, and make no plan",
+            "show what each number of moves would bring, without a plan",
             |o| o.pareto = true,
-        ),
-        &OptionDef::<HbalOptions>::added_flag("svg", "with --pareto, draw that as an SVG picture", |o| o.svg = true),
+        )
+        .more("With --deep."),
+        &OptionDef::<HbalOptions>::added_flag("svg", "draw --pareto as an SVG picture", |o| o.svg = true)
+            .under(Heading::Output),
         &EFFORT,
-        &OptionDef::<HbalOptions>::added_flag(
-            "repair-only",
-            "end what is wrong with the fewest moves, and move nothing else: instances on offline nodes, N+1, tags, locations, policies",
-            |o| o.repair_only = true,
-        ),
-        &OptionDef::<HbalOptions>::addition("evacuate", "empty NODE, primaries and secondaries, and move nothing else; may be repeated")
+        &OptionDef::<HbalOptions>::added_flag("repair-only", "fix violations with the fewest moves", |o| {
+            o.repair_only = true
+        })
+        .more("They are instances on offline nodes, N+1, tags, locations and policies. Nothing else moves.")
+        .common(),
+        &OptionDef::<HbalOptions>::addition("evacuate", "empty NODE, and move nothing else")
+            .more("Primaries and secondaries leave it. May be repeated.")
+            .common()
             .takes("NODE", ArgumentKind::OneNode, |o, g| g.string().map(|node| o.emptied.push(node))),
         &OptionDef::<HbalOptions>::added_flag(
             "merge",
-            "where an instance would move twice move it once, to the same end, if there is an order for that",
+            "move an instance once where the plan would move it twice",
             |o| o.merge = true,
-        ),
+        )
+        .more("The end is the same. There must be an order of steps for it."),
         &OptionDef::<HbalOptions>::added_flag(
             "allow-interruptions",
-            "with --deep, --merge, --repair-only or --evacuate: where moves wait for each other's room, stop an instance meanwhile",
+            "stop an instance to break a cycle of waiting moves",
             |o| o.balance.concessions.interruptions = true,
-        ),
+        )
+        .more("With --deep, --merge, --repair-only or --evacuate.")
+        .under(Heading::Limits),
         &OptionDef::<HbalOptions>::added_flag(
             "allow-overcommit-during-migration",
-            "with the same: where moves wait for each other's room, have more memory taken on a node than it has until the next has left it",
+            "let a node exceed its memory briefly to break such a cycle",
             |o| o.balance.concessions.overcommit = true,
-        ),
+        )
+        .more("With the same options. The next instance leaves the node then.")
+        .under(Heading::Limits),
         &TIME_LIMIT,
         &[YES, JOURNAL, RESUME, JSON_EVENTS, PRINT_PLAN, SAVE_PLAN],
         &STREAMING,
@@ -164,7 +192,7 @@ pub(crate) const SPEC: Spec<HbalOptions> = Spec {
         &SPEEDS,
         &LAST,
     ],
-    words: &[],
+    ..Spec::PLAIN
 };
 
 /// Does what the options ask for.

@@ -121,6 +121,7 @@ fn the_first_unusable_value_is_reported_even_with_help() {
 fn help_before_version_before_completion_before_arguments() {
     let text = |args: &[&str]| match SPEC.parse(&words(args)) {
         Err(Stop::Text(text)) => text,
+        Err(Stop::Help(lines)) => lines.into_iter().map(|(_, line)| line + "\n").collect(),
         other => panic!("{other:?}"),
     };
     assert!(text(&["x", "--help-completion", "-V", "-h"]).contains("\nUsage: hbal [OPTION...]\n"));

@@ -10,7 +10,7 @@ use anyhow::ensure;
 
 use super::cli::getopt::Given;
 use super::cli::option::ArgumentKind::{Integer, OneNode, Text};
-use super::cli::{OptionDef, Program, Spec, ValueError, getopt};
+use super::cli::{Heading, OptionDef, Program, Spec, ValueError, example, getopt};
 use super::metrics::{metered, never};
 use super::options::catalogue::*;
 use super::options::*;
@@ -54,8 +54,13 @@ tool_options!(HcheckOptions {
 /// Name, purpose and options.
 pub(crate) const SPEC: Spec<HcheckOptions> = Spec {
     name: "hcheck",
-    summary: "check the health of a cluster, before and after balancing it on trial",
+    summary: "check the health of a cluster, before and after a trial balancing",
     forms: &["[OPTION...]"],
+    examples: &[
+        example("hcheck -L", "check this cluster"),
+        example("hcheck -L --survive 2", "list pairs of nodes that cannot be lost"),
+        example("hcheck -m @prod --monitor", "answer Nagios or Icinga"),
+    ],
     options: &[
         &TEXT_DATA,
         &NO_DISK_MOVES,
@@ -66,61 +71,61 @@ pub(crate) const SPEC: Spec<HcheckOptions> = Spec {
         &LUXI,
         &MACHINE_READABLE,
         &MAX_CPU,
-        &MAX_LENGTH.says("stop after N steps in each group; a negative number sets no limit"),
+        &MAX_LENGTH.says("stop after N steps in each group; negative: no limit").rare(),
         &MIN_DISK,
         &[MIN_GAIN, MIN_GAIN_LIMIT, MIN_SCORE],
         &IGNORE_SOFT_ERRORS,
         &OptionDef::<HcheckOptions>::flag(
             "no-simulation",
-            "look at the cluster as it is, without balancing it on trial",
+            "check the cluster as it is, without balancing it",
             |o| o.no_simulation = true,
-        ),
+        ).common(),
         &OFFLINE,
-        &QUIET.says("print nothing for people; may be repeated"),
+        &QUIET.says("print nothing for people; may be repeated").common(),
         &MASTER,
         &RAPI_ACCESS,
         &[XML_FILE, LIVE, SKIP_UNSUPPORTED, ALLOW_RESTARTS],
         &SELECT_INSTANCES,
-        &NO_CAPACITY_CHECKS.says("leave out whether each node could be emptied (global N+1)"),
+        &NO_CAPACITY_CHECKS.says("leave out the check that each node can be emptied (global N+1)"),
         &VERBOSE.says("undo one -q; may be repeated"),
         &SIMULATE,
         &OptionDef::<HcheckOptions>::added_flag(
             "list-problems",
-            "show every problem by name, too: nodes, instances, tags without effect",
+            "show every problem by name",
             |o| o.list_problems = true,
-        ),
+        ).more("They are nodes, instances, and tags without effect.").common(),
         &OptionDef::<HcheckOptions>::addition(
             "without-node",
-            "tell what would become of the instances if NODE were lost, instead of checking; several nodes are lost together",
-        )
+            "show what the loss of NODE would do",
+        ).more("Nothing is checked then. Several nodes are lost together.").common()
         .takes("NODE", OneNode, |o, g| g.string().map(|node| o.without.push(node))),
         &OptionDef::<HcheckOptions>::addition(
             "survive",
-            "tell which combinations of up to K nodes of a group could not be lost at once, the worst first, instead of checking",
-        )
+            "list up to K nodes that cannot be lost at once",
+        ).more("Combinations of nodes of a group are tried, and listed worst first. Nothing is checked then.").common()
         .takes("K", Integer, |o, g| at_least_one(g).map(|nodes| o.survive = Some(nodes))),
-        &OptionDef::<HcheckOptions>::addition("top", "with --survive, show the N worst combinations of each group [10]")
+        &OptionDef::<HcheckOptions>::addition("top", "show the N worst combinations of each group, with --survive").otherwise("10").under(Heading::Output)
             .takes("N", Integer, |o, g| at_least_one(g).map(|most| o.top = Some(most))),
         &OptionDef::<HcheckOptions>::added_flag(
             "monitor",
-            "print one line as Nagios and Icinga read it, then what to do, and end with status 0 (OK), 1 (WARNING), 2 (CRITICAL) or 3 (UNKNOWN)",
+            "print one line for Nagios or Icinga",
             |o| o.monitor = true,
-        ),
+        ).more("What to do follows it. The status is 0 (OK), 1 (WARNING), 2 (CRITICAL) or 3 (UNKNOWN).").common(),
         &OptionDef::<HcheckOptions>::addition(
             "severity",
-            "with --monitor, how grave a kind of problem is, such as n1_failing=critical; may be repeated [offline_primary=critical, all others warning]",
-        )
+            "severity of a kind of problem, with --monitor; may be repeated",
+        ).more("Such as n1_failing=critical.").otherwise("offline_primary=critical, others warning").under(Heading::Output)
         .takes("KIND=SEVERITY", Text, set_severity),
-        &DEEP.says("on trial, look for the best placement, as hbal --deep does, not for one step after the other"),
+        &DEEP.says("balance as hbal --deep does, not step by step").rare(),
         &EFFORT,
         &WEIGHTS,
         &[JSON, METRICS, REPORT],
         &DETAILED_STATUS
-            .says("end with status 2 after any error, so that 1 means only that the cluster is not healthy"),
-        &TIME_LIMIT.says("end the simulation, or the search of --survive, once SECONDS have passed, with what is found by then"),
+            .says("end with status 2 after any error").more("1 then says that the cluster is not healthy, and nothing else.").common(),
+        &TIME_LIMIT.says("end the simulation, or the search of --survive, after SECONDS"),
         &LAST,
     ],
-    words: &[],
+    ..Spec::PLAIN
 };
 
 /// Reads one value of `--severity`.

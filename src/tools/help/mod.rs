@@ -6,14 +6,13 @@ mod topics;
 use anyhow::bail;
 
 use self::topics::{TOPICS, Topic};
-use super::cli::hint::{did_you_mean, width};
-use super::cli::usage::usage;
+use super::cli::Program;
+use super::cli::hint::{columns, did_you_mean};
+use super::cli::usage::full;
 use super::output::Output;
 use super::{TOOLS, find};
 use crate::report::form::markdown;
 
-/// Columns where standard output is no terminal.
-const PLAIN: usize = 80;
 /// Lines that are longer are harder to read.
 const WIDEST: usize = 120;
 
@@ -26,7 +25,7 @@ pub(super) fn show(topic: Option<&str>, output: &mut Output) -> anyhow::Result<(
         None => contents(),
         Some(word) => match (topics::find(word), find(word)) {
             (Some(topic), _) => document(topic),
-            (None, Some(tool)) => usage(tool.spec, width()),
+            (None, Some(tool)) => plain_help(tool.spec),
             (None, None) => bail!(
                 "there is no help on '{word}'{}; htools help lists what there is",
                 did_you_mean(word, words())
@@ -53,8 +52,13 @@ fn contents() -> String {
     )
 }
 
+/// The options of a tool, as `--help` shows them, without bold headings.
+fn plain_help(program: &dyn Program) -> String {
+    full(program, columns()).into_iter().map(|(_, line)| line + "\n").collect()
+}
+
 fn document(topic: &Topic) -> String {
-    let width = width().unwrap_or(PLAIN).min(WIDEST);
+    let width = columns().min(WIDEST);
     let lines = markdown::lines(topic.text, width, &|address| topics::mention(address, topic));
     lines.join("\n") + "\n"
 }

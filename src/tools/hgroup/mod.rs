@@ -8,7 +8,7 @@ mod tests;
 use std::ffi::OsString;
 
 use super::cli::option::ArgumentKind::{Choices, Float};
-use super::cli::{OperandWords, OptionDef, Spec, Stop, hint};
+use super::cli::{Heading, OperandWords, OptionDef, Spec, Stop, ToolCommand, example, hint};
 use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
 use super::options::pace::*;
@@ -97,8 +97,13 @@ impl HgroupOptions {
 /// Name, purpose and options.
 pub(crate) const SPEC: Spec<HgroupOptions> = Spec {
     name: "hgroup",
-    summary: "show how node groups are, heal them, empty them, and even out their load",
-    forms: &["status [OPTION...]", "redistribute [OPTION...]", "compress [OPTION...]", "balance [OPTION...]"],
+    summary: "show node groups, heal them, empty them, and even out their load",
+    forms: &["COMMAND [OPTION...]"],
+    examples: &[
+        example("hgroup status -L", "show the groups of this cluster"),
+        example("hgroup redistribute -L -C", "plan the healing of weak groups"),
+        example("hgroup balance -t cluster.data", "plan an even load of the groups"),
+    ],
     options: &[
         &[TEXT_DATA, MASTER],
         &RAPI_ACCESS,
@@ -106,38 +111,42 @@ pub(crate) const SPEC: Spec<HgroupOptions> = Spec {
         &EXEC.only(PLANS),
         &OptionDef::<HgroupOptions>::added_flag(
             "dot",
-            "draw the groups and the pools that they reach, as text for Graphviz",
+            "draw the groups and their pools as text for Graphviz",
             |o| o.dot = true,
         )
+        .under(Heading::Output)
         .only(STATUS),
         &OptionDef::<HgroupOptions>::added_flag(
             "svg",
-            "draw the groups and the pools that they reach, as an SVG picture",
+            "draw the groups and their pools as an SVG picture",
             |o| o.svg = true,
         )
+        .under(Heading::Output)
         .only(STATUS),
-        &OptionDef::<HgroupOptions>::added_flag(
-            "evacuate",
-            "plan the moves that empty one group: of those that can be emptied the one with most free memory",
-            |o| o.evacuate = true,
-        )
+        &OptionDef::<HgroupOptions>::added_flag("empty-one", "plan the moves that empty one group", |o| {
+            o.evacuate = true
+        })
+        .formerly("evacuate")
+        .more("Of the groups that can be emptied it is the one with most free memory.")
+        .common()
         .only(COMPRESS),
         &GROUP
-            .says("compress: look only at the node group with this name or UUID, and plan how to empty it")
+            .says("empty the node group with this name or UUID")
+            .more("No other group is looked at.")
             .only(COMPRESS),
-        &MIN_GAIN.says("balance: stop when no move gains DELTA").only(BALANCE),
-        &MIN_SCORE.says("balance: stop when the imbalance is no more than EPSILON").only(BALANCE),
-        &OptionDef::<HgroupOptions>::addition(
-            "move-cost",
-            "what a GiB of disk that has to be copied takes off the gain of a move",
-        )
-        .takes("COST", Float, |o, g| not_negative(g).map(|cost| o.move_cost = Some(cost)))
-        .default(|o| o.group_balance().move_cost.to_string())
-        .only(BALANCE),
-        &DEEP.says("balance: seek all moves together, not one after the other").only(BALANCE),
+        &MIN_GAIN.says("stop when no move gains DELTA").common().only(BALANCE),
+        &MIN_SCORE.says("stop when the imbalance is at most EPSILON").common().only(BALANCE),
+        &OptionDef::<HgroupOptions>::addition("copy-cost", "loss of gain per GiB of disk that a move copies")
+            .formerly("move-cost")
+            .under(Heading::Limits)
+            .common()
+            .takes("COST", Float, |o, g| not_negative(g).map(|cost| o.move_cost = Some(cost)))
+            .default(|o| o.group_balance().move_cost.to_string())
+            .only(BALANCE),
+        &DEEP.says("search all moves together, not step by step").only(BALANCE),
         &EFFORT.only(BALANCE),
-        &MAX_LENGTH.says("plan at most N moves; a negative number sets no limit").only(PLANS),
-        &TIME_LIMIT.says("end the search once SECONDS have passed, with what was found by then").only(PLANS),
+        &MAX_LENGTH.says("plan at most N moves; negative: no limit").only(PLANS),
+        &TIME_LIMIT.says("end the search after SECONDS, with what was found").only(PLANS),
         &NO_CAPACITY_CHECKS.only(PLANS),
         &[PRINT_COMMANDS.only(PLANS), SAVE.only(PLANS), PRINT_NODES],
         &[OFFLINE, MAX_CPU, MIN_DISK, SELECT_INSTANCES, EXCLUDE_INSTANCES, EXCLUSION_TAGS, DYNU_FILE],
@@ -154,7 +163,56 @@ pub(crate) const SPEC: Spec<HgroupOptions> = Spec {
         &LAST,
     ],
     words: &[OperandWords { name: "COMMAND", kind: Choices(GroupCommand::WORDS), least: 1, most: Some(1) }],
+    commands: COMMANDS,
+    ..Spec::PLAIN
 };
+
+const COMMANDS: &[ToolCommand] = &[
+    ToolCommand {
+        name: "hgroup status",
+        summary: "show how the groups are, and the pools that they reach",
+        forms: &["[OPTION...]"],
+        words: &[],
+        examples: &[
+            example("hgroup status -L", "show the groups of this cluster"),
+            example("hgroup status -L --svg", "draw them and their pools"),
+            example("hgroup status -t lab.data --json", "print them as JSON"),
+        ],
+    },
+    ToolCommand {
+        name: "hgroup redistribute",
+        summary: "heal weak groups: move what they cannot hold to other groups",
+        forms: &["[OPTION...]"],
+        words: &[],
+        examples: &[
+            example("hgroup redistribute -L", "plan the moves"),
+            example("hgroup redistribute -L -C", "plan them, with commands"),
+            example("hgroup redistribute -L -X", "carry them out"),
+        ],
+    },
+    ToolCommand {
+        name: "hgroup compress",
+        summary: "find groups that can be emptied, and plan how",
+        forms: &["[OPTION...]"],
+        words: &[],
+        examples: &[
+            example("hgroup compress -L", "list the groups that can be emptied"),
+            example("hgroup compress -L --empty-one", "plan to empty one of them"),
+            example("hgroup compress -L -G rack3 -X", "empty rack3"),
+        ],
+    },
+    ToolCommand {
+        name: "hgroup balance",
+        summary: "even out the load of the groups",
+        forms: &["[OPTION...]"],
+        words: &[],
+        examples: &[
+            example("hgroup balance -L", "plan moves by what is in use"),
+            example("hgroup balance -L -U load.txt", "plan them by measured load"),
+            example("hgroup balance -L --deep -l 10", "search 10 moves together"),
+        ],
+    },
+];
 
 /// What is said where there is not exactly one command.
 const WHICH: &str = "which command? One of status, redistribute, compress, balance";
@@ -168,7 +226,6 @@ pub(crate) fn parse(args: &[OsString]) -> Result<HgroupOptions, Stop> {
     options.command = word.parse().map_err(|_| unknown_command(&word))?;
     let name = options.command.as_str();
     options.output.typed.insert(0, TypedOption { long: None, value: Some(name.to_owned()) });
-    SPEC.check_command(args, name)?;
     Ok(options)
 }
 

@@ -32,20 +32,6 @@ pub(super) fn is_asked(options: &HplaceOptions) -> bool {
     options.affinity.asked || options.affinity.file.is_some()
 }
 
-/// Refuses options about keys where nothing is placed by them.
-///
-/// # Errors
-/// Such an option.
-pub(super) fn check_not_asked(options: &HplaceOptions) -> anyhow::Result<()> {
-    match options.affinity.stray() {
-        Some(name) => bail!("option {name} means nothing without --strategy affinity"),
-        None if options.load.utilisation.is_some() => {
-            bail!("option -U means nothing without --strategy affinity")
-        }
-        None => no_plan(options),
-    }
-}
-
 /// Refuses options about a plan where none is made.
 fn no_plan(options: &HplaceOptions) -> anyhow::Result<()> {
     options.output.refuse(&["print-plan", "save-plan"], "without --plan")
@@ -97,7 +83,7 @@ pub(super) fn tell(
     if options.output.json {
         output.write(&json::text(&result.document())?)?;
     } else if !options.execution.prints_document() {
-        result.lines(options.forms.explain).iter().try_for_each(|line| output.line(line))?;
+        result.lines(options.forms.reasons).iter().try_for_each(|line| output.line(line))?;
     }
     let is_good = result.is_good();
     Ok(FleetOutcome { is_good, misplaced: elsewhere })
@@ -186,11 +172,11 @@ pub(super) fn check(options: &HplaceOptions) -> anyhow::Result<()> {
             !options.execution.exec && options.now.is_none(),
             "--exec and --now are for Pacemaker clusters"
         );
-        return options.no_forms_but(&["explain"], "placement by keys");
+        return options.no_forms_but(&["with-reasons"], "placement by keys");
     }
     ensure!(
         !options.execution.exec,
         "placement by keys is not carried out: --commands FORM tells what has to be typed"
     );
-    options.no_forms_but(&["explain", "commands"], "placement by keys")
+    options.no_forms_but(&["with-reasons", "commands"], "placement by keys")
 }

@@ -25,8 +25,8 @@ const WARNING: usize = 300;
 pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let commands = options.cib.commands;
     ensure!(
-        commands.is_none() || !(options.output.json || options.affinity.verify || options.forms.explain),
-        "--commands is printed alone: no --json, --verify or --explain with it"
+        commands.is_none() || !(options.output.json || options.affinity.verify || options.forms.reasons),
+        "--commands is printed alone: no --json, --verify or --with-reasons with it"
     );
     let cib = options.read_cib(output)?;
     let mut read = fleet_of_set(&cib.set);

@@ -18,7 +18,7 @@ const TIME: Duration = Duration::from_secs(10);
 pub(super) fn check(options: &HplaceOptions) -> anyhow::Result<()> {
     let is_optimal = options.method == Some(PlacementMethod::Optimal);
     if !is_optimal {
-        let own = ["then", "max-moves", "steps", "time-limit"];
+        let own = ["then", "max-moves", "effort", "time-limit"];
         options.output.refuse(&own, "without --strategy optimal")?;
     }
     ensure!(

@@ -1,7 +1,5 @@
 //! `hplace lint`: what is very likely not meant.
 
-use anyhow::ensure;
-
 use super::HplaceOptions;
 use crate::pacemaker::lint::lint;
 use crate::report::form::json;
@@ -12,12 +10,6 @@ use crate::tools::output::Output;
 
 /// Looks a cluster through.
 pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    options.no_forms("'hplace lint'")?;
-    ensure!(
-        options.method.is_none(),
-        "the rules look at the cluster's own strategy: --strategy cannot be given"
-    );
-    options.output.refuse(&["exec"], "to 'hplace lint'")?;
     let (text, source) = options.read_text()?;
     let findings = lint(&text, &source, &|name, known| did_you_mean(name, known.iter().copied()))?;
     if options.output.json {

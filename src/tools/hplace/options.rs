@@ -2,8 +2,10 @@
 
 use anyhow::bail;
 
+use super::affinity;
 use crate::pacemaker::optimal::ThenGoal;
 use crate::pacemaker::{AllocationScore, PlacementMethod};
+use crate::tools::cli::heading::OptionTopic;
 use crate::tools::options::affinity::AffinityChoices;
 use crate::tools::options::simulation::SimulationChoices;
 use crate::tools::options::*;
@@ -49,7 +51,30 @@ pub(crate) struct HplaceOptions {
     pub wait_limit: Option<u64>,
 }
 
-tool_options!(HplaceOptions {
+impl ToolOptions for HplaceOptions {
+    fn keep(&mut self, typed: Vec<TypedOption>) {
+        self.output.typed = typed;
+    }
+
+    fn command<'w>(&self, word: &'w str) -> &'w str {
+        match self.method {
+            _ if !word.is_empty() => word,
+            _ if affinity::is_asked(self) => "affinity",
+            Some(PlacementMethod::Optimal) => "optimal",
+            _ => word,
+        }
+    }
+
+    fn sources(&mut self) -> Vec<&mut SourceOptions> {
+        vec![&mut self.load.source]
+    }
+}
+
+impl OptionTopic for HplaceOptions {}
+
+parts!(HplaceOptions {
+    load: LoadOptions,
+    output: OutputOptions,
     execution: ExecutionOptions,
     limits: LimitOptions,
     cib: CibOptions,
@@ -61,7 +86,7 @@ tool_options!(HplaceOptions {
 /// In which forms a placement is shown, and what is shown with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PlacementForms {
-    pub explain: bool,
+    pub reasons: bool,
     pub crm_simulate_format: bool,
     pub show_normalized: bool,
     /// What is done, and what waits for what, as text.
@@ -94,17 +119,18 @@ pub(crate) enum PlacementCommand {
 
 /// Options for forms in which nothing but a placement can be shown, each printed alone.
 pub(super) const ALONE: [&str; 5] =
-    ["crm-simulate-format", "show-normalized", "dot", "transition-xml", "commands"];
+    ["crm-simulate-format", "show-normalized", "transition-dot", "transition-xml", "commands"];
 /// The same of forms that go with others.
-const BESIDE: [&str; 2] = ["transition", "explain"];
+const BESIDE: [&str; 2] = ["transition", "with-reasons"];
 
 impl HplaceOptions {
-    /// Refuses the forms of a placement where no placement is shown; `what` is shown there.
-    pub(super) fn no_forms(&self, what: &str) -> anyhow::Result<()> {
-        self.no_forms_but(&[], what)
+    /// Places by the strategy of this name.
+    pub(super) fn place_by(&mut self, strategy: &str) {
+        self.method = strategy.parse().ok();
+        self.affinity.asked = self.method.is_none();
     }
 
-    /// The same, but for the forms of some options.
+    /// Refuses the forms of a placement where `what` is shown, but for those of some options.
     pub(super) fn no_forms_but(&self, known: &[&str], what: &str) -> anyhow::Result<()> {
         let forms = ALONE.into_iter().chain(BESIDE).filter(|form| !known.contains(form));
         self.output.refuse(&forms.collect::<Vec<_>>(), &format!("to {what}"))

@@ -121,7 +121,7 @@ fn lines(
         return explained(&mut asked.iter().copied());
     }
     let mut lines = text::lines(set, strategy, placed, plan)?;
-    if options.forms.explain {
+    if options.forms.reasons {
         lines.push(String::new());
         lines.extend(explained(&mut placed.records.iter().map(|record| record.resource))?);
     }

@@ -47,25 +47,8 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
 
 fn check(options: &HplaceOptions) -> anyhow::Result<()> {
     let (simulation, keys) = (&options.simulation, &options.affinity);
-    options.no_forms("a simulation")?;
-    ensure!(
-        options.method.is_none() && !keys.asked,
-        "a simulation compares all strategies: --strategy means nothing to it"
-    );
-    ensure!(
-        !options.cib.is_named(),
-        "a simulation is about no Pacemaker cluster: --arrivals FILE, or --poisson N with -j FILE or a Ganeti cluster, -t FILE, -m ADDRESS or -L"
-    );
     let is_ganeti = options.load.source.is_named();
-    let strange = [
-        (keys.order.is_some(), "--order"),
-        (keys.verify, "--verify"),
-        (keys.ram_ratio.is_some() && !is_ganeti, "--ram-ratio"),
-        (options.load.utilisation.is_some(), "-U"),
-    ];
-    for (given, name) in strange {
-        ensure!(!given, "option {name} means nothing to a simulation");
-    }
+    ensure!(keys.ram_ratio.is_none() || is_ganeti, "option --ram-ratio means nothing to a simulation");
     match (&simulation.arrivals, simulation.per_day) {
         (Some(_), Some(_)) => bail!("only one of --arrivals and --poisson can be given"),
         (None, None) => bail!("who comes and goes? --arrivals FILE, or --poisson N with -j FILE"),

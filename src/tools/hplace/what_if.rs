@@ -65,7 +65,6 @@ pub(super) fn fit(
 
 /// The cluster once it has done what it is about to do, and how it is placed.
 fn settled(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<(WorkingSet, Strategy)> {
-    options.no_forms("what would be")?;
     let set = load(options, output)?;
     ensure_quorum(&set)?;
     let method = options.method.unwrap_or(set.strategy().into());

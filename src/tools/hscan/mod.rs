@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use super::ExitStatus;
 use super::cli::option::ArgumentKind::{Directory, Host};
-use super::cli::{OperandWords, OptionDef, Spec, Stop};
+use super::cli::{Heading, OperandWords, OptionDef, Spec, Stop, example};
 use super::options::catalogue::*;
 use super::options::{LoadOptions, OutputOptions, tool_options};
 use super::output::Output;
@@ -33,9 +33,17 @@ pub(crate) const SPEC: Spec<HscanOptions> = Spec {
     name: "hscan",
     summary: "save the data of clusters as text files, and print a line about each",
     forms: &["[OPTION...] [ADDRESS...]"],
+    examples: &[
+        example("hscan -L", "save this cluster, and print a line about it"),
+        example("hscan -d saved prod.example.com", "save a cluster over RAPI, below saved/"),
+        example("hscan -L --anonymise", "save it without names, to pass it on"),
+    ],
     options: &[
         &PRINT_NODES,
-        &OptionDef::<HscanOptions>::new("output-dir", "write the files into the directory PATH [.]")
+        &OptionDef::<HscanOptions>::new("output-dir", "write the files into the directory PATH")
+            .otherwise(".")
+            .under(Heading::Output)
+            .common()
             .short('d')
             .takes("PATH", Directory, |o, g| g.path().map(|path| o.directory = path.unwrap_or_default())),
         &LUXI,
@@ -43,14 +51,16 @@ pub(crate) const SPEC: Spec<HscanOptions> = Spec {
         &VERBOSE,
         &NO_HEADERS,
         &[STATIC_KVM_NODE_MEMORY, WEIGHTS],
-        &OptionDef::<HscanOptions>::added_flag(
-            "anonymise",
-            "replace all names, UUIDs and tags, the same ones by the same ones in all clusters of this run",
-            |o| o.anonymise = true,
-        ),
+        &OptionDef::<HscanOptions>::added_flag("anonymise", "replace all names, UUIDs and tags", |o| {
+            o.anonymise = true
+        })
+        .more("The same ones are replaced by the same ones in all clusters of a run.")
+        .under(Heading::Output)
+        .common(),
         &LAST,
     ],
     words: &[OperandWords { name: "ADDRESS", kind: Host, least: 0, most: None }],
+    ..Spec::PLAIN
 };
 
 /// Reads the words behind the program's name.

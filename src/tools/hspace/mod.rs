@@ -9,7 +9,7 @@ mod run;
 
 use super::cli::option::ArgumentKind::{Choices, Float, Text};
 use super::cli::value::split_list;
-use super::cli::{Given, OptionDef, Spec, ValueError};
+use super::cli::{Given, OptionDef, Spec, ValueError, example};
 use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
 use super::options::*;
@@ -50,22 +50,25 @@ pub(crate) const SPEC: Spec<HspaceOptions> = Spec {
     name: "hspace",
     summary: "estimate how many more instances a cluster can hold",
     forms: &["[OPTION...]"],
+    examples: &[
+        example("hspace -L", "count how many more instances fit"),
+        example("hspace -L --standard-alloc 40g,4g,2", "count instances of this size"),
+        example("hspace --simulate p,20,2t,128g,32", "count for a cluster that is planned"),
+    ],
     options: &[
         &PRINT_NODES,
         &TEXT_DATA,
-        &OptionDef::<HspaceOptions>::new(
-            "disk-template",
-            "how the new instances store their disks [the first template of the cluster's policy]",
-        )
-        .takes(
-            "TEMPLATE",
-            Choices(DiskTemplate::WORDS),
-            |o, g| g.choice().map(|word| o.disk_template = word.parse().ok()),
-        ),
+        &OptionDef::<HspaceOptions>::new("disk-template", "template of the new instances' disks")
+            .otherwise("the first of the cluster's policy")
+            .common()
+            .takes("TEMPLATE", Choices(DiskTemplate::WORDS), |o, g| {
+                g.choice().map(|word| o.disk_template = word.parse().ok())
+            }),
         &OptionDef::<HspaceOptions>::new(
             "spindle-use",
-            "weight of a new instance on its nodes' spindles, a whole number from 0 on [from the cluster's policy]",
+            "weight of a new instance on its nodes' spindles, 0 or more",
         )
+        .otherwise("from the cluster's policy")
         .takes("SPINDLES", Float, |o, g| weight(g).map(|weight| o.spindle_use = Some(weight))),
         &[SIMULATE.of_ganeti(), MASTER],
         &RAPI_ACCESS,
@@ -74,36 +77,41 @@ pub(crate) const SPEC: Spec<HspaceOptions> = Spec {
         &[VERBOSE, QUIET],
         &OptionDef::<HspaceOptions>::flag(
             "independent-groups",
-            "leave node groups out that could not lose a node, instead of giving up because of them",
+            "leave out node groups that cannot lose a node",
             |o| o.independent_groups = true,
+        )
+        .more("Otherwise they end the search."),
+        &OptionDef::<HspaceOptions>::flag(
+            "accept-existing-errors",
+            "fill the cluster although nodes fail N+1 already",
+            |o| o.accept_existing_errors = true,
         ),
-        &OptionDef::<HspaceOptions>::flag("accept-existing-errors", "fill the cluster although nodes fail N+1 already", |o| {
-            o.accept_existing_errors = true
-        }),
         &OFFLINE,
         &NO_CAPACITY_CHECKS,
         &MACHINE_READABLE,
         &MAX_CPU,
-        &MAX_LENGTH.says("place at most N instances in each allocation; -1 sets no limit"),
+        &MAX_LENGTH
+            .says("place at most N instances; -1: no limit")
+            .more("The limit is for each of the two allocations."),
         &MIN_DISK,
-        &OptionDef::<HspaceOptions>::new(
-            "standard-alloc",
-            "the fixed size, as DISK,MEMORY,CPUS[,SPINDLES] [the standard size of the cluster's policy]",
-        )
-        .takes("STDSPEC", Text, |o, g| alloc_size(g).map(|size| o.standard = Some(size))),
-        &OptionDef::<HspaceOptions>::new(
-            "tiered-alloc",
-            "the first of the shrinking sizes, as DISK,MEMORY,CPUS[,SPINDLES] [the largest sizes of the cluster's policy]",
-        )
-        .takes("TSPEC", Text, |o, g| alloc_size(g).map(|size| o.tiered = Some(size))),
-        &SAVE.says("save the cluster after each allocation as text files whose names start with FILE"),
+        &OptionDef::<HspaceOptions>::new("standard-alloc", "fixed size of instances")
+            .more("STDSPEC is DISK,MEMORY,CPUS[,SPINDLES].")
+            .otherwise("the standard size of the cluster's policy")
+            .common()
+            .takes("STDSPEC", Text, |o, g| alloc_size(g).map(|size| o.standard = Some(size))),
+        &OptionDef::<HspaceOptions>::new("tiered-alloc", "first of the shrinking sizes")
+            .more("TSPEC is DISK,MEMORY,CPUS[,SPINDLES].")
+            .otherwise("the largest sizes of the cluster's policy")
+            .common()
+            .takes("TSPEC", Text, |o, g| alloc_size(g).map(|size| o.tiered = Some(size))),
+        &SAVE.says("save the cluster after each allocation, as files that begin with FILE"),
         &STATIC_KVM_NODE_MEMORY,
-        &TIME_LIMIT.says("end the search once SECONDS have passed; what was placed by then is shown"),
+        &TIME_LIMIT.says("end the search after SECONDS").common(),
         &WEIGHTS,
         &[JSON, METRICS, REPORT],
         &LAST,
     ],
-    words: &[],
+    ..Spec::PLAIN
 };
 
 /// Does what the options ask for.

@@ -16,7 +16,7 @@ use std::time::Duration;
 use self::planning::Planning;
 use super::cli::option::ArgumentKind::{File, Float, Integer, Text};
 use super::cli::value::shown_time;
-use super::cli::{Given, OptionDef, Spec, ValueError};
+use super::cli::{Given, Heading, OptionDef, Spec, ValueError, example};
 use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
 use super::options::pace::*;
@@ -66,6 +66,11 @@ pub(crate) const SPEC: Spec<HsqueezeOptions> = Spec {
     name: "hsqueeze",
     summary: "power nodes down that are not needed, and up again when they are",
     forms: &["[OPTION...]"],
+    examples: &[
+        example("hsqueeze -L", "show which nodes could be powered down"),
+        example("hsqueeze -L --drbd -C", "consider DRBD instances, with commands"),
+        example("hsqueeze -L -X --max-nodes 2", "switch at most two nodes now"),
+    ],
     options: &[
         &[LUXI, MASTER.added()],
         &RAPI_ACCESS,
@@ -75,45 +80,45 @@ pub(crate) const SPEC: Spec<HsqueezeOptions> = Spec {
         &EXEC_ANYWHERE,
         &OptionDef::<HsqueezeOptions>::new(
             "minimal-resources",
-            "bring nodes online if a node has room for less than FACTOR standard instances",
-        )
+            "bring nodes up below room for FACTOR instances",
+        ).more("A node that has room for fewer standard instances than that is too little.").common()
         .takes("FACTOR", Float, |o, g| g.float().map(|factor| o.minimal = Some(factor)))
         .default(|o| format!("{}, or --target-resources if that is less", o.minimal())),
         &OptionDef::<HsqueezeOptions>::new(
             "target-resources",
-            "when nodes are freed, keep room for FACTOR standard instances on every other node",
-        )
+            "keep room for FACTOR instances on other nodes",
+        ).more("It is for standard instances, and holds when nodes are freed.").common()
         .takes("FACTOR", Float, |o, g| g.float().map(|factor| o.target = Some(factor)))
         .default(|o| format!("{}, or --minimal-resources if that is more", o.target())),
-        &OptionDef::<HsqueezeOptions>::added_flag("drbd", "move DRBD instances, too, and free nodes that have them", |o| {
+        &OptionDef::<HsqueezeOptions>::added_flag("drbd", "move DRBD instances, too", |o| {
             o.reach = o.reach.max(Reach::Drbd)
-        }),
-        &OptionDef::<HsqueezeOptions>::added_flag("all", "move all instances: also DRBD ones, and those with disks on one node only, which are stopped while their disks are copied", |o| {
+        }).more("Nodes that have them are freed, too.").common(),
+        &OptionDef::<HsqueezeOptions>::added_flag("all", "move all instances, also where that stops them", |o| {
             o.reach = Reach::All
-        }),
-        &GROUP.says("plan for the node group with this name or UUID only").added(),
-        &OptionDef::<HsqueezeOptions>::addition("max-nodes", "switch at most N nodes in this run")
+        }).more("They are DRBD instances, and those with disks on one node only, which are stopped while their disks are copied.").common(),
+        &GROUP.says("plan for the node group with this name or UUID").added(),
+        &OptionDef::<HsqueezeOptions>::addition("max-nodes", "switch at most N nodes in this run").under(Heading::Limits).common()
             .takes("N", Integer, |o, g| most_nodes(g).map(|most| o.max_nodes = Some(most))),
-        &TIME_LIMIT.says("end the search once SECONDS have passed; what was found by then is made a whole plan"),
+        &TIME_LIMIT.says("end the search after SECONDS, with a plan of what was found"),
         &OptionDef::<HsqueezeOptions>::addition(
             "cooldown",
-            "leave nodes alone that were powered up or down less than TIME ago, such as 90m, 6h or 2d",
-        )
+            "leave nodes alone that were switched less than TIME ago",
+        ).more("TIME is such as 90m, 6h or 2d.").under(Heading::Limits)
         .takes("TIME", Text, |o, g| g.time().map(|time| o.cooldown = time))
         .default(|o| shown_time(o.cooldown)),
         &NO_CAPACITY_CHECKS
-            .says("do not care whether each node could be emptied if it were lost (global N+1), now or when the reserve is used")
+            .says("skip the check that each node can be emptied (global N+1)").more("Neither now nor when the reserve is used must that be possible.")
             .added(),
         &IGNORE_SOFT_ERRORS
-            .says("also free nodes, or bring them up, where that worsens conflicts of exclusion tags, locations or policies")
+            .says("switch nodes even if tag, location or policy conflicts get worse")
             .added(),
         &RESTRICTED_MIGRATION.added(),
         &[EXCLUDE_INSTANCES.added(), EXCLUSION_TAGS.added(), DYNU_FILE.added(), IGNORE_DYNU.added()],
         &[MOND.added(), MOND_DATA.added(), MOND_XEN.added(), EXIT_ON_MISSING_MOND_DATA.added()],
         &OptionDef::<HsqueezeOptions>::addition(
             "standby-data",
-            "look the size of nodes that are off up in FILE, a text file that hscan wrote while they were on",
-        )
+            "read the size of nodes that are off from FILE",
+        ).more("FILE is a text file that hscan wrote while they were on.").under(Heading::Cluster)
         .takes("FILE", File, |o, g| g.path().map(|path| o.standby_data = path)),
         &[SAVE, PRINT_COMMANDS],
         &VERBOSE,
@@ -124,20 +129,20 @@ pub(crate) const SPEC: Spec<HsqueezeOptions> = Spec {
         &[YES, POWER_COMMAND],
         &OptionDef::<ExecutionOptions>::addition(
             "boot-timeout",
-            "with --exec, wait at most TIME until a node that was powered on answers",
+            "wait at most TIME for a node that was powered on, with --exec",
         )
         .takes("TIME", Text, |o, g| g.time().map(|time| o.handling.boot = time))
         .default(|o| shown_time(o.handling.boot)),
         &[JOURNAL, RESUME, JSON_EVENTS, PRINT_PLAN, SAVE_PLAN],
         &STREAMING,
-        &ON_FAILURE.says("with --stream, when a step fails: stop, or continue with all that need not follow it"),
+        &ON_FAILURE.says("choose what follows when a step fails, with --stream").more("stop begins no more steps; continue goes on with those that need not follow it. Other plans are not made."),
         &WINDOW,
         &SPEEDS,
         &[REASON.added(), PRIORITY.added()],
         &STATIC_KVM_NODE_MEMORY,
         &LAST,
     ],
-    words: &[],
+    ..Spec::PLAIN
 };
 
 fn most_nodes(given: &Given) -> Result<usize, ValueError> {

@@ -14,8 +14,9 @@ use rustix::process::geteuid;
 use self::change::{Changes, Removal};
 use self::record::InstallationRecord;
 use super::ExitStatus;
+use super::cli::heading::OptionTopic;
 use super::cli::option::ArgumentKind::Directory;
-use super::cli::{OptionDef, Program, Spec};
+use super::cli::{OptionDef, Spec, example};
 use super::links;
 use super::options::ToolOptions;
 use super::options::catalogue::HELP;
@@ -32,49 +33,46 @@ pub struct InstallOptions {
     dry_run: bool,
 }
 
+impl OptionTopic for InstallOptions {}
+
 impl ToolOptions for InstallOptions {}
 
 /// Name, purpose and options.
 pub const SPEC: Spec<InstallOptions> = Spec {
     name: "htools install",
-    summary: "put links, manual pages and completion scripts where they are found",
+    summary: "install links, manual pages and completion scripts",
     forms: &["[OPTION...]"],
+    examples: &[
+        example("htools install", "install for all (root) or for this user"),
+        example("htools install --dry-run", "show what would be installed"),
+        example("htools install --uninstall", "remove it again"),
+    ],
     options: &[
-        &OptionDef::<InstallOptions>::addition(
-            "prefix",
-            "put everything below DIR instead of /usr/local, or without root's rights ~/.local",
-        )
-        .takes("DIR", Directory, |o, g| g.path().map(|path| o.prefix = path)),
-        &OptionDef::<InstallOptions>::addition(
-            "hail-dir",
-            "also make the link hail in DIR, where Ganeti looks for allocators",
-        )
-        .takes("DIR", Directory, |o, g| g.path().map(|path| o.hail_dir = path)),
-        &OptionDef::<InstallOptions>::flag(
-            "uninstall",
-            "take away what was put there, and nothing else",
-            |o| {
-                o.uninstall = true;
-            },
-        )
+        &OptionDef::<InstallOptions>::addition("prefix", "put everything below DIR")
+            .otherwise("/usr/local for root, else ~/.local")
+            .common()
+            .takes("DIR", Directory, |o, g| g.path().map(|path| o.prefix = path)),
+        &OptionDef::<InstallOptions>::addition("hail-dir", "make the link hail in DIR, too")
+            .more("Ganeti looks for allocators there.")
+            .common()
+            .takes("DIR", Directory, |o, g| g.path().map(|path| o.hail_dir = path)),
+        &OptionDef::<InstallOptions>::flag("uninstall", "remove what was installed, and nothing else", |o| {
+            o.uninstall = true;
+        })
+        .common()
         .added(),
         &OptionDef::<InstallOptions>::added_flag("force", "replace files that are in the way", |o| {
             o.force = true
-        }),
-        &OptionDef::<InstallOptions>::added_flag(
-            "dry-run",
-            "change nothing, and show what would be done",
-            |o| o.dry_run = true,
-        ),
+        })
+        .common(),
+        &OptionDef::<InstallOptions>::added_flag("dry-run", "change nothing, show what would be done", |o| {
+            o.dry_run = true
+        })
+        .common(),
         &HELP,
     ],
-    words: &[],
+    ..Spec::PLAIN
 };
-
-/// The command for clap, a subcommand of the executable.
-pub fn command() -> clap::Command {
-    SPEC.command().name("install")
-}
 
 /// Reads the words behind `install`, and does what they say.
 pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {

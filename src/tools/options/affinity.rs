@@ -79,57 +79,55 @@ type AffinityDef = OptionDef<AffinityChoices>;
 /// Memory is promised at most so often.
 const MOST_PROMISED: f64 = 1000.0;
 
-pub(crate) const FLEET_FILE: AffinityDef = AffinityDef::addition(
-    "fleet",
-    "place the machines of this JSON document by their affinity keys (htools.fleet/1); - is standard input",
-)
-.short('j')
-.takes("FILE", File, |o, g| g.path().map(|path| o.file = path));
-pub(crate) const AFFINITY: AffinityDef = AffinityDef::added_flag(
-    "affinity",
-    "choose the primary nodes of new instances by affinity keys, which are in tags (htools:key:...); secondary nodes as usual",
-    |o| o.asked = true,
-);
-pub(crate) const ORDER: AffinityDef = AffinityDef::new(
-    "order",
-    "by keys: place machines as they are told, or those with more memory first [document]",
-)
-.takes("WORD", Choices(&["document", "ram"]), |o, g| {
-    g.choice().map(|word| {
-        let by_ram = word == "ram";
-        o.order = Some(if by_ram { MachineOrder::Ram } else { MachineOrder::Document });
+pub(crate) const FLEET_FILE: AffinityDef =
+    AffinityDef::addition("fleet", "take nodes and machines from this JSON document")
+        .more("The document is of the form htools.fleet/1; - is standard input.")
+        .common()
+        .short('j')
+        .takes("FILE", File, |o, g| g.path().map(|path| o.file = path));
+pub(crate) const AFFINITY: AffinityDef =
+    AffinityDef::added_flag("affinity", "choose primary nodes of new instances by affinity keys", |o| {
+        o.asked = true
     })
-})
-.added();
-pub(crate) const TIE: AffinityDef = AffinityDef::addition(
-    "tie",
-    "by keys: of nodes that are equally good take the one with the smallest name, or any [name]",
-)
-.takes("WORD", Choices(&["name", "random"]), |o, g| {
-    g.choice().map(|word| o.random_tie = Some(word == "random"))
-});
-pub(crate) const SEED: AffinityDef = AffinityDef::addition(
-    "seed",
-    "with --tie random: the same number gives the same nodes",
-)
-.takes("N", Integer, |o, g| count(g).map(|seed| o.seed = Some(seed)));
+    .more("Keys are in tags that begin with htools:key:. Secondary nodes are chosen as usual.");
+pub(crate) const ORDER: AffinityDef =
+    AffinityDef::new("order", "order in which machines are placed; ram: largest memory first")
+        .otherwise("document")
+        .takes("WORD", Choices(&["document", "ram"]), |o, g| {
+            g.choice().map(|word| {
+                let by_ram = word == "ram";
+                o.order = Some(if by_ram { MachineOrder::Ram } else { MachineOrder::Document });
+            })
+        })
+        .added();
+pub(crate) const TIE: AffinityDef =
+    AffinityDef::addition("tie", "choice between equally good nodes: smallest name, or random")
+        .otherwise("name")
+        .takes("WORD", Choices(&["name", "random"]), |o, g| {
+            g.choice().map(|word| o.random_tie = Some(word == "random"))
+        });
+pub(crate) const SEED: AffinityDef =
+    AffinityDef::addition("seed", "seed of the random choices, with --tie random")
+        .more("The same number gives the same nodes.")
+        .takes("N", Integer, |o, g| count(g).map(|seed| o.seed = Some(seed)));
 pub(crate) const ZERO_WEIGHT_DISABLES: AffinityDef = AffinityDef::added_flag(
     "zero-weight-disables",
-    "by keys: a key that weighs nothing takes its name away, instead of leaving it to the levels above",
+    "let a key of weight 0 hide the same key of the levels above",
     |o| o.zero_disables = true,
 );
-pub(crate) const VERIFY: AffinityDef = AffinityDef::added_flag(
-    "verify",
-    "by keys: tell which machines that run would be started elsewhere today, and what moving them would gain",
-    |o| o.verify = true,
-);
-pub(crate) const PLAN: AffinityDef = AffinityDef::added_flag(
-    "plan",
-    "by keys, on a Ganeti cluster: as --verify, and the moves that bring instances to where they would be started today, with what waits for what; htools apply carries them out (--save-plan)",
-    |o| (o.verify, o.plan) = (true, true),
-);
+pub(crate) const VERIFY: AffinityDef =
+    AffinityDef::added_flag("verify", "list running machines that would be started elsewhere today", |o| {
+        o.verify = true
+    })
+    .more("What moving them would gain is told, too.");
+pub(crate) const PLAN: AffinityDef =
+    AffinityDef::added_flag("plan", "plan the moves to where instances would be started today", |o| {
+        (o.verify, o.plan) = (true, true)
+    })
+    .more("For Ganeti clusters. It implies --verify. With --save-plan, htools apply carries the plan out.");
 pub(crate) const OVERHEAD: AffinityDef =
-    AffinityDef::new("overhead", "by keys: what a machine needs beyond its memory, in MiB [1024]")
+    AffinityDef::new("overhead", "MiB that a machine needs beyond its memory")
+        .otherwise("1024")
         .takes("MIB", Integer, |o, g| {
             let most = i64::from(u32::MAX);
             let mib = g.int().ok().filter(|mib| (0..=most).contains(mib));
@@ -137,34 +135,30 @@ pub(crate) const OVERHEAD: AffinityDef =
             Ok(())
         })
         .added();
-pub(crate) const RAM_RATIO: AffinityDef = AffinityDef::new(
-    "ram-ratio",
-    "by keys, on Ganeti clusters: how often the memory of nodes may be promised [1]",
-)
-.takes("X", Float, |o, g| {
-    let ratio = g.float()?;
-    if !(0.0..=MOST_PROMISED).contains(&ratio) {
-        return Err(g.out_of_range("between 0 and 1000"));
-    }
-    o.ram_ratio = Some(ratio);
-    Ok(())
-})
-.added();
+pub(crate) const RAM_RATIO: AffinityDef =
+    AffinityDef::new("ram-ratio", "memory that may be promised per memory of a node, on Ganeti")
+        .otherwise("1")
+        .takes("X", Float, |o, g| {
+            let ratio = g.float()?;
+            if !(0.0..=MOST_PROMISED).contains(&ratio) {
+                return Err(g.out_of_range("between 0 and 1000"));
+            }
+            o.ram_ratio = Some(ratio);
+            Ok(())
+        })
+        .added();
 pub(crate) const INITIAL_MSAV: AffinityDef = AffinityDef::addition(
     "initial-msav",
-    "by keys: the threshold of the first round [80]",
+    "threshold of the first round",
 )
+.otherwise("80")
 .takes("X", Float, |o, g| g.float().map(|x| o.initial_msav = Some(x)));
-pub(crate) const FINAL_MSAV: AffinityDef = AffinityDef::addition(
-    "final-msav",
-    "by keys: the threshold of the last round [-10]",
-)
-.takes("X", Float, |o, g| g.float().map(|x| o.final_msav = Some(x)));
+pub(crate) const FINAL_MSAV: AffinityDef = AffinityDef::addition("final-msav", "threshold of the last round")
+    .otherwise("-10")
+    .takes("X", Float, |o, g| g.float().map(|x| o.final_msav = Some(x)));
 pub(crate) const MSAV_STEPS: AffinityDef =
-    AffinityDef::addition("msav-steps", "by keys: how many rounds there are [10]").takes(
-        "N",
-        Integer,
-        |o, g| some(g).map(|steps| o.msav_steps = Some(u32::try_from(steps).unwrap_or(u32::MAX))),
-    );
+    AffinityDef::addition("msav-steps", "number of rounds").otherwise("10").takes("N", Integer, |o, g| {
+        some(g).map(|steps| o.msav_steps = Some(u32::try_from(steps).unwrap_or(u32::MAX)))
+    });
 /// Thresholds of the rounds.
 pub(crate) const ROUNDS: [AffinityDef; 3] = [INITIAL_MSAV, FINAL_MSAV, MSAV_STEPS];

@@ -12,6 +12,12 @@ mod values;
 
 use anyhow::bail;
 
+use self::affinity::AffinityChoices;
+use self::simulation::SimulationChoices;
+use super::cli::heading::{Heading, OptionTopic};
+use crate::search::BalanceOptions;
+use crate::search::moves::MoveRules;
+
 pub(crate) use execution::{ExecutionOptions, Priority};
 pub(crate) use load::{CibOptions, LoadOptions, SourceOptions};
 pub(crate) use output::{CommandTarget, DeepChoices, LimitOptions, OutputOptions};
@@ -22,10 +28,36 @@ pub trait ToolOptions: Default + 'static {
     /// Keeps the options as they were given.
     fn keep(&mut self, _typed: Vec<TypedOption>) {}
 
+    /// The command that is meant by the first word, which may be empty: options can say the same as a word.
+    fn command<'w>(&self, word: &'w str) -> &'w str {
+        word
+    }
+
     /// The clusters that they name.
     fn sources(&mut self) -> Vec<&mut SourceOptions> {
         Vec::new()
     }
+}
+
+macro_rules! topics {
+    ($($part:ty: $heading:ident),* $(,)?) => {
+        $(impl OptionTopic for $part {
+            const HEADING: Heading = Heading::$heading;
+        })*
+    };
+}
+
+topics! {
+    LoadOptions: Cluster,
+    CibOptions: Pacemaker,
+    OutputOptions: Output,
+    LimitOptions: Limits,
+    BalanceOptions: Limits,
+    MoveRules: Limits,
+    DeepChoices: Task,
+    ExecutionOptions: Execution,
+    AffinityChoices: Affinity,
+    SimulationChoices: Task,
 }
 
 /// Some commands are asked for nothing but such a part.
@@ -44,6 +76,8 @@ macro_rules! tool_options {
                 vec![&mut self.load.source]
             }
         }
+
+        impl $crate::tools::cli::heading::OptionTopic for $options {}
 
         $crate::tools::options::parts!($options {
             load: $crate::tools::options::LoadOptions,

@@ -77,13 +77,12 @@ fn time_of_day(given: &Given) -> Result<Time, ValueError> {
     time.ok_or_else(|| given.out_of_range("a time of the day such as 06:00"))
 }
 
-pub(crate) const PRINT_PLAN: ExecutionDef = ExecutionDef::addition(
-    "print-plan",
-    "show the plan as a graph, with what waits for what and how long it takes: text, or nothing but json, dot or an svg time table",
-)
-.takes("FORM", Choices(PlanForm::WORDS), |o, g| {
-    g.choice().map(|word| o.print_plan = word.parse().ok())
-});
+pub(crate) const PRINT_PLAN: ExecutionDef =
+    ExecutionDef::addition("print-plan", "show the plan's graph: what waits for what, and how long it takes")
+        .more("json, dot and svg, a time table, are all that is printed then.")
+        .takes("FORM", Choices(PlanForm::WORDS), |o, g| {
+            g.choice().map(|word| o.print_plan = word.parse().ok())
+        });
 pub(crate) const SAVE_PLAN: ExecutionDef = ExecutionDef::addition(
     "save-plan",
     "write the plan to FILE, for htools show and htools apply",
@@ -94,7 +93,7 @@ pub(crate) const BANDWIDTH: ExecutionDef =
         .takes("MIB", Float, |o, g| speed(g).map(|speed| o.rates.bandwidth = speed))
         .default(|o| o.rates.bandwidth.to_string());
 pub(crate) const SYNC_RATE: ExecutionDef =
-    ExecutionDef::addition("sync-rate", "MiB of disk that are copied to a new secondary node in a second")
+    ExecutionDef::addition("sync-rate", "MiB of disk that a new secondary node receives in a second")
         .takes("MIB", Float, |o, g| speed(g).map(|speed| o.rates.sync_rate = speed))
         .default(|o| o.rates.sync_rate.to_string());
 pub(crate) const DURATIONS_FROM: ExecutionDef = ExecutionDef::addition(
@@ -102,55 +101,53 @@ pub(crate) const DURATIONS_FROM: ExecutionDef = ExecutionDef::addition(
     "take the speeds that the run of this journal had; may be repeated",
 )
 .takes("JOURNAL", File, |o, g| g.path().map(|path| o.durations_from.extend(path)));
-pub(crate) const STREAM: ExecutionDef = ExecutionDef::added_flag(
-    "stream",
-    "with --exec, begin each step as soon as what it waits for has ended, not jobset by jobset",
-    |o| o.stream = true,
-);
+pub(crate) const STREAM: ExecutionDef =
+    ExecutionDef::added_flag("stream", "begin each step once all that it waits for has ended", |o| {
+        o.stream = true
+    })
+    .more("With --exec. Otherwise jobset follows jobset.");
 pub(crate) const MAX_PARALLEL: ExecutionDef = ExecutionDef::addition(
     "max-parallel",
-    "with --stream, at most N steps at a time",
+    "run at most N steps at a time, with --stream",
 )
 .takes("N", Integer, |o, g| some(g).map(|most| o.limits.parallel = Some(most)));
 pub(crate) const MAX_OUT_PER_NODE: ExecutionDef = ExecutionDef::addition(
     "max-out-per-node",
-    "with --stream, at most N steps at a time that copy memory or disks from the same node",
+    "copy from the same node in at most N steps at a time, with --stream",
 )
+.more("Memory and disks count.")
 .takes("N", Integer, |o, g| some(g).map(|most| o.limits.out_per_node = Some(most)));
 pub(crate) const MAX_IN_PER_NODE: ExecutionDef = ExecutionDef::addition(
     "max-in-per-node",
-    "with --stream, at most N steps at a time that copy memory or disks to the same node",
+    "copy to the same node in at most N steps at a time, with --stream",
 )
+.more("Memory and disks count.")
 .takes("N", Integer, |o, g| some(g).map(|most| o.limits.in_per_node = Some(most)));
 pub(crate) const MAX_SYNCS: ExecutionDef = ExecutionDef::addition(
     "max-syncs",
-    "with --stream, at most N steps at a time that copy disks",
+    "copy disks in at most N steps at a time, with --stream",
 )
 .takes("N", Integer, |o, g| some(g).map(|most| o.limits.syncs = Some(most)));
-pub(crate) const MAX_PER_GROUP: ExecutionDef = ExecutionDef::addition(
-    "max-per-group",
-    "with --stream, at most N steps at a time in the same node group",
-)
-.takes("N", Integer, |o, g| some(g).map(|most| o.limits.per_group = Some(most)));
-pub(crate) const MAX_DURATION: ExecutionDef = ExecutionDef::addition(
-    "max-duration",
-    "with --exec, begin no step that would not have ended TIME after the begin, such as 90m or 2h",
-)
-.takes("TIME", Text, |o, g| g.time().map(|time| o.window.max_duration = Some(time)));
-pub(crate) const UNTIL: ExecutionDef = ExecutionDef::addition(
-    "until",
-    "with --exec, begin no step that would not have ended at HH:MM by the clock of this machine",
-)
-.takes("HH:MM", Text, |o, g| time_of_day(g).map(|time| o.window.until = Some(time)));
+pub(crate) const MAX_PER_GROUP: ExecutionDef =
+    ExecutionDef::addition("max-per-group", "run at most N steps in a node group at a time, with --stream")
+        .takes("N", Integer, |o, g| some(g).map(|most| o.limits.per_group = Some(most)));
+pub(crate) const MAX_DURATION: ExecutionDef =
+    ExecutionDef::addition("max-duration", "begin no step that would end later than TIME after the begin")
+        .more("With --exec. TIME is such as 90m or 2h.")
+        .takes("TIME", Text, |o, g| g.time().map(|time| o.window.max_duration = Some(time)));
+pub(crate) const UNTIL: ExecutionDef =
+    ExecutionDef::addition("until", "begin no step that would end later than HH:MM")
+        .more("With --exec. The clock is that of this machine.")
+        .takes("HH:MM", Text, |o, g| time_of_day(g).map(|time| o.window.until = Some(time)));
 pub(crate) const ON_FAILURE: ExecutionDef = ExecutionDef::addition(
     "on-failure",
-    "with --stream, when a step fails: stop, continue with all that need not follow it, or replan once those under way have ended",
-)
+    "choose what follows when a step fails, with --stream",
+).more("stop begins no more steps; continue goes on with those that need not follow it; replan makes another plan once those under way have ended.")
 .takes("WHAT", Choices(OnFailure::WORDS), |o, g| {
     g.choice().map(|word| o.on_failure = word.parse().ok())
 });
 pub(crate) const REPLANS: ExecutionDef =
-    ExecutionDef::addition("replans", "with --on-failure=replan, make another plan at most N times")
+    ExecutionDef::addition("replans", "make another plan at most N times, with --on-failure=replan")
         .takes("N", Integer, |o, g| some(g).map(|most| o.replans = Some(most)))
         .default(|o| o.replans().to_string());
 

@@ -33,39 +33,38 @@ fn amount(given: &Given) -> Result<f64, ValueError> {
     amount.ok_or_else(|| given.out_of_range("a number above 0"))
 }
 
-pub(crate) const ARRIVALS: SimulationDef = SimulationDef::addition(
-    "arrivals",
-    "simulate: who comes and goes, and on which nodes, is in this JSON document (htools.arrivals/1); - is standard input",
-)
-.takes("FILE", File, |o, g| g.path().map(|path| o.arrivals = path))
-.only(SIMULATE);
+pub(crate) const ARRIVALS: SimulationDef =
+    SimulationDef::addition("arrivals", "read arrivals and nodes from this JSON document")
+        .more("The document is of the form htools.arrivals/1; - is standard input.")
+        .common()
+        .takes("FILE", File, |o, g| g.path().map(|path| o.arrivals = path))
+        .only(SIMULATE);
 pub(crate) const POISSON: SimulationDef = SimulationDef::addition(
     "poisson",
-    "simulate: on average N machines come a day, by chance, each like one of those in the document of -j, whose nodes are empty at first, or of a Ganeti cluster, where what runs is there at first",
-)
+    "draw N arrivals a day on average",
+).more("Each is like one of the machines in the document of -j, whose nodes are empty at first, or of a Ganeti cluster, where what runs is there at first.").common()
 .takes("N", Float, |o, g| amount(g).map(|rate| o.per_day = Some(rate)))
 .only(SIMULATE);
-pub(crate) const LIFETIME: SimulationDef = SimulationDef::addition(
-    "lifetime",
-    "simulate: with --poisson, machines stay for so many days on average [30]",
-)
-.takes("DAYS", Float, |o, g| amount(g).map(|days| o.lifetime = Some(days)))
-.only(SIMULATE);
-pub(crate) const DAYS: SimulationDef =
-    SimulationDef::addition("days", "simulate: look at so many days [365]")
-        .takes("N", Integer, |o, g| {
-            count(g).map(|days| o.days = Some(u32::try_from(days).unwrap_or(u32::MAX)))
-        })
+pub(crate) const LIFETIME: SimulationDef =
+    SimulationDef::addition("lifetime", "mean days that machines stay, with --poisson")
+        .otherwise("30")
+        .common()
+        .takes("DAYS", Float, |o, g| amount(g).map(|days| o.lifetime = Some(days)))
         .only(SIMULATE);
-pub(crate) const NIGHTLY: SimulationDef = SimulationDef::added_flag(
-    "nightly",
-    "simulate: make the moves that hbal finds every night, instead of only counting them",
-    |o| o.nightly = true,
-)
-.only(SIMULATE);
-pub(crate) const SVG_FILE: SimulationDef = SimulationDef::addition(
-    "svg",
-    "simulate: draw the days of all strategies, too, as an SVG picture in this file",
-)
-.takes("FILE", File, |o, g| g.path().map(|path| o.svg = path))
-.only(SIMULATE);
+pub(crate) const DAYS: SimulationDef = SimulationDef::addition("days", "number of days to simulate")
+    .otherwise("365")
+    .common()
+    .takes("N", Integer, |o, g| count(g).map(|days| o.days = Some(u32::try_from(days).unwrap_or(u32::MAX))))
+    .only(SIMULATE);
+pub(crate) const NIGHTLY: SimulationDef =
+    SimulationDef::added_flag("nightly", "make hbal's moves every night, not only count them", |o| {
+        o.nightly = true
+    })
+    .common()
+    .only(SIMULATE);
+pub(crate) const SVG_FILE: SimulationDef =
+    SimulationDef::addition("svg-file", "draw the days of all strategies into this SVG file")
+        .formerly("svg")
+        .common()
+        .takes("FILE", File, |o, g| g.path().map(|path| o.svg = path))
+        .only(SIMULATE);

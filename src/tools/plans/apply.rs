@@ -31,8 +31,13 @@ tool_options!(ApplyOptions { execution: ExecutionOptions });
 /// Name, purpose and options.
 pub(super) const SPEC: Spec<ApplyOptions> = Spec {
     name: "htools apply",
-    summary: "look whether a plan that --save-plan wrote can be carried out on a cluster, and with --exec do so",
+    summary: "check whether a saved plan still fits, and with --exec carry it out",
     forms: &["[OPTION...] FILE"],
+    examples: &[
+        example("htools apply -L plan.json", "check whether the plan still fits"),
+        example("htools apply -L -X plan.json", "carry it out"),
+        example("htools apply -L -X --replan plan.json", "carry it out, or another one like it"),
+    ],
     options: &[
         &[TEXT_DATA, MASTER],
         &RAPI_ACCESS,
@@ -40,13 +45,13 @@ pub(super) const SPEC: Spec<ApplyOptions> = Spec {
         &EXEC,
         &OptionDef::<ApplyOptions>::added_flag(
             "replan",
-            "where the plan does not fit the cluster any more, make another one with the same options",
+            "make another plan if this one no longer fits",
             |o| o.replan = true,
-        ),
+        ).more("It is made with the same options.").common(),
         &[YES, POWER_COMMAND, JOURNAL, RESUME, JSON_EVENTS, PRINT_PLAN],
         &STREAMING,
         &ON_FAILURE
-            .says("with --stream, when a step fails: stop, or continue with all that need not follow it"),
+            .says("choose what follows when a step fails, with --stream").more("stop begins no more steps; continue goes on with those that need not follow it. Other plans are not made: see --replan."),
         &WINDOW,
         &SPEEDS,
         &[REASON.added(), PRIORITY.added()],
@@ -54,6 +59,7 @@ pub(super) const SPEC: Spec<ApplyOptions> = Spec {
         &[NO_CONFIG, HELP],
     ],
     words: &[FILE],
+    ..Spec::PLAIN
 };
 
 /// Checks a saved plan against the cluster and, with `--exec`, executes it.

@@ -8,18 +8,22 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::cli::option::{ArgumentKind, Has};
-use super::cli::{OperandWords, OptionDef, Program, Spec, Stop};
+use super::cli::{OperandWords, OptionDef, Program, Spec, Stop, example};
 use super::execution::{WorkCheck, crossing_violation, violation};
 use super::options::catalogue::*;
 use super::options::pace::*;
 use super::options::*;
 use super::output::Output;
-use super::{ExitStatus, find, hbal, hgroup, hplace};
+use super::{ExitStatus, Tool, find, hbal, hgroup, hplace};
 use crate::execute::saved::SavedPlan;
 use anyhow::{Context, bail};
 
-/// The commands, by their words.
-pub const COMMANDS: [&dyn Program; 3] = [&show::SPEC, &apply::SPEC, &undo::SPEC];
+pub(super) const APPLY: Tool =
+    Tool { spec: &apply::SPEC, start: |args| with_file(&apply::SPEC, args, apply::run) };
+pub(super) const SHOW: Tool =
+    Tool { spec: &show::SPEC, start: |args| with_file(&show::SPEC, args, show::run) };
+pub(super) const UNDO: Tool =
+    Tool { spec: &undo::SPEC, start: |args| with_file(&undo::SPEC, args, undo::run) };
 
 const FILE: OperandWords = OperandWords { name: "FILE", kind: ArgumentKind::File, least: 1, most: Some(1) };
 const JOURNAL_FILE: OperandWords = OperandWords { name: "JOURNAL", ..FILE };
@@ -27,16 +31,7 @@ const JOURNAL_FILE: OperandWords = OperandWords { name: "JOURNAL", ..FILE };
 /// Does what such a command does with its file.
 type FileCommand<O> = fn(&O, PathBuf, &mut Output) -> anyhow::Result<ExitStatus>;
 
-/// Reads the words behind one of these commands, and does what they say; nothing if it is another one.
-pub fn start(command: &str, args: &[OsString]) -> Option<anyhow::Result<ExitStatus>> {
-    match command {
-        "show" => Some(with_file(&show::SPEC, args, show::run)),
-        "apply" => Some(with_file(&apply::SPEC, args, apply::run)),
-        "undo" => Some(with_file(&undo::SPEC, args, undo::run)),
-        _ => None,
-    }
-}
-
+/// Reads the words behind one of these commands, and does what they say.
 fn with_file<O: ToolOptions>(
     spec: &Spec<O>,
     args: &[OsString],
@@ -55,11 +50,6 @@ fn with_file<O: ToolOptions>(
     // what was said before an error stays said
     output.flush()?;
     result
-}
-
-/// The name by which a command is typed behind `htools`.
-pub fn word(program: &dyn Program) -> &'static str {
-    program.name().rsplit(' ').next().unwrap_or_default()
 }
 
 /// A tool that made a plan or a run.

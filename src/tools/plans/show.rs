@@ -9,19 +9,29 @@ use crate::tools::options::pace::PlanForm;
 /// Name, purpose and options.
 pub(super) const SPEC: Spec<ExecutionOptions> = Spec {
     name: "htools show",
-    summary: "show a plan that --save-plan wrote: who made it, its steps, what they wait for, and how long they take",
+    summary: "show a saved plan: its steps, what they wait for, how long they take",
     forms: &["[OPTION...] FILE"],
+    examples: &[
+        example("htools show plan.json", "show who made the plan, and its steps"),
+        example("htools show --print-plan svg plan.json", "draw its time table"),
+        example("htools show --max-parallel 2 plan.json", "estimate it with 2 steps at a time"),
+    ],
     options: &[
-        &PRINT_PLAN.says("show it as text, or nothing but json, dot or an svg time table [text]"),
-        &MAX_PARALLEL.says("time table for at most N steps at a time"),
-        &MAX_OUT_PER_NODE.says("time table for at most N steps at a time that copy from the same node"),
-        &MAX_IN_PER_NODE.says("time table for at most N steps at a time that copy to the same node"),
-        &MAX_SYNCS.says("time table for at most N steps at a time that copy disks"),
-        &MAX_PER_GROUP.says("time table for at most N steps at a time in the same node group"),
+        &PRINT_PLAN
+            .says("show the plan in this form")
+            .more("json, dot and svg, a time table, are all that is printed then.")
+            .otherwise("text")
+            .common(),
+        &MAX_PARALLEL.says("run at most N steps at a time").common(),
+        &MAX_OUT_PER_NODE.says("copy from a node in at most N steps at a time").common(),
+        &MAX_IN_PER_NODE.says("copy to a node in at most N steps at a time").common(),
+        &MAX_SYNCS.says("copy disks in at most N steps at a time").common(),
+        &MAX_PER_GROUP.says("run at most N steps in a group at a time").common(),
         &SPEEDS,
         &HELP,
     ],
     words: &[FILE],
+    ..Spec::PLAIN
 };
 
 /// Shows a saved plan.

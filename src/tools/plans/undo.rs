@@ -29,8 +29,13 @@ tool_options!(UndoOptions { execution: ExecutionOptions, rules: MoveRules });
 /// Name, purpose and options.
 pub(super) const SPEC: Spec<UndoOptions> = Spec {
     name: "htools undo",
-    summary: "plan how the moves that a run has finished are taken back, the last one first, and with --exec do so",
+    summary: "plan how a run is taken back, and with --exec take it back",
     forms: &["[OPTION...] JOURNAL"],
+    examples: &[
+        example("htools undo -L run.journal", "plan how the run is taken back"),
+        example("htools undo -L -X run.journal", "take it back"),
+        example("htools undo -t now.data run.journal", "plan it for a saved cluster"),
+    ],
     options: &[
         &[TEXT_DATA, MASTER],
         &RAPI_ACCESS,
@@ -38,7 +43,10 @@ pub(super) const SPEC: Spec<UndoOptions> = Spec {
         &EXEC,
         &IGNORE_SOFT_ERRORS.added(),
         &YES,
-        &JOURNAL.says("with --exec, keep the journal of the run that takes back in FILE, which must not exist [a file in the user's state directory]"),
+        &JOURNAL
+            .says("keep the journal of the new run in FILE, with --exec")
+            .more("FILE must not exist.")
+            .otherwise("a file in the user's state directory"),
         &[JSON_EVENTS, PRINT_PLAN, SAVE_PLAN],
         &STREAMING,
         &WINDOW,
@@ -48,6 +56,7 @@ pub(super) const SPEC: Spec<UndoOptions> = Spec {
         &[NO_CONFIG, HELP],
     ],
     words: &[JOURNAL_FILE],
+    ..Spec::PLAIN
 };
 
 /// Plans how to undo a run and, with `--exec`, executes that plan.

@@ -151,7 +151,8 @@ fn options_of_plans_mean_nothing_to_status() {
     for option in ["-X", "--resume=J"] {
         let (_, stderr) = Running::start(command(&place, &["status", option])).wait().ends(1);
         assert!(
-            stderr.contains("means nothing to 'hgroup status', only to redistribute, compress, balance"),
+            stderr.contains("means nothing to `hgroup status'\n")
+                && stderr.contains("`hgroup compress', `hgroup balance'"),
             "{stderr}"
         );
     }

@@ -57,7 +57,7 @@ fn options_that_do_not_go_with_cibs_are_refused() {
     for (words, problem) in [
         (&["--ram-ratio", "2"][..], "a CIB tells neither loads"),
         (&["--plan"], "option --plan is for Ganeti clusters"),
-        (&["--dot"], "option --dot means nothing"),
+        (&["--dot"], "option --transition-dot means nothing"),
         (&["--transition"], "option --transition means nothing"),
         (&["--commands", "cib", "--json"], "--commands is printed alone"),
         (&["--commands", "cib", "--verify"], "--commands is printed alone"),

@@ -118,8 +118,8 @@ fn options_go_before_the_document() {
         (&["--seed", "1"], "--tie random"),
         (&["--strategy", "balanced"], "strategy 'affinity' only"),
         (&["-x", "data/pacemaker-small.xml"], "-j stands alone"),
-        (&["--dot"], "option --dot means nothing"),
-        (&["survive"], "not known of placement by keys"),
+        (&["--dot"], "option --transition-dot means nothing"),
+        (&["survive"], "option --fleet means nothing to `hplace survive'"),
     ] {
         hplace(words, document.clone()).code(1).stdout("").stderr(contains(problem));
     }
@@ -129,7 +129,7 @@ fn options_go_before_the_document() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
     let stray =
         command.env_remove("HTOOLS").args(["hplace", "-x", "data/pacemaker-small.xml", "--verify"]).assert();
-    stray.code(1).stderr(contains("--verify means nothing without --strategy affinity"));
+    stray.code(1).stderr(contains("--verify belongs to `hplace affinity'\n"));
 }
 
 #[test]

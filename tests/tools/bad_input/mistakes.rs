@@ -146,15 +146,15 @@ const NAMES: &[Mistake] = &[
 
 /// Commands, options and their values.
 const WORDS: &[Mistake] = &[
-    ("hplace optimal", 1, "Error: 'optimal' is a strategy, not a command: use --strategy optimal"),
+    ("hplace balanced", 1, "Error: 'balanced' is a strategy, not a command: use --strategy balanced"),
     (
         "hplace whyy web",
         1,
-        "Error: there is no command 'whyy', did you mean 'why'?; the commands are why, survive, fit, lint, evacuate, simulate",
+        "Error: there is no command 'whyy', did you mean 'why'?; the commands are why, survive, fit, lint, evacuate, simulate, optimal, affinity",
     ),
     ("hplace why", 1, "Error: hplace why needs the name of a resource."),
     ("hplace fit -x cib.xml", 1, "Error: hplace fit needs a size, such as cpu=2,memory=4096."),
-    ("hplace -x cib.xml --nodes 2", 1, "Error: option --nodes means nothing to 'hplace', only to survive"),
+    ("hplace -x cib.xml --nodes 2", 1, "Error: option --nodes means nothing to `hplace'"),
     (
         "hgroup compres -t groups.data",
         1,

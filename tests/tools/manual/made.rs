@@ -6,14 +6,53 @@ use std::sync::PoisonError;
 use htools::model::known_tags::{Bearer, KNOWN};
 use htools::report::cluster::nodes::text::{DEFAULT_FIELDS, fields};
 use htools::score::metrics::{Aggregate, TABLE};
-use htools::tools::{Program, TOOLS, exporter, generate, install, launcher, plans};
+use htools::tools::{Program, TOOLS, launcher};
 
 use super::{PAGES, path, read};
 
-fn options_section(command: clap::Command) -> String {
+/// The options of a program, under the headings of its help, which stand below `heading`; those of a page's main
+/// program are not described again.
+fn options_section(program: &dyn Program, heading: &str, main: Option<&dyn Program>) -> String {
+    let is_known = |long: &str| main.is_some_and(|main| main.find(long).is_some());
+    let command = program.command().mut_args(|arg| {
+        let hidden = arg.get_long().is_some_and(is_known);
+        arg.hide(hidden)
+    });
     let mut text = Vec::new();
     clap_mangen::Man::new(command).render_options_section(&mut text).expect("writing to memory");
-    String::from_utf8(text).expect("roff is text")
+    let text = String::from_utf8(text).expect("roff is text");
+    let (quotes, parts) = text.split_at(text.find(".SH ").unwrap_or(text.len()));
+    // the words that are no options are in the synopsis
+    let parts = match parts.strip_prefix(".SH OPTIONS\n") {
+        Some(words) => &words[words.find(".SH ").unwrap_or(words.len())..],
+        None => parts,
+    };
+    let parts = program.by_heading().iter().fold(parts.to_owned(), |text, (heading, _)| {
+        let large = format!(".SH {}\n", roff_word(&heading.as_str().to_uppercase()));
+        text.replacen(&large, &format!(".SS {}\n", roff_word(heading.as_str())), 1)
+    });
+    assert!(!parts.contains(".SH "), "{}: {parts}", program.name());
+    let options = program.options();
+    let known = options.iter().filter(|option| is_known(option.long));
+    let known: Vec<String> = known.map(|option| format!("\\fB\\-\\-{}\\fR", roff(option.long))).collect();
+    let known = if known.is_empty() { String::new() } else { format!("As above: {}.\n", known.join(", ")) };
+    format!("{quotes}{heading}\n{known}{parts}")
+}
+
+/// The parts of a page about the options of a program and of its commands.
+fn check_options(page: &str, part: &str, heading: &str, program: &dyn Program) {
+    let main = program.alone();
+    check(page, part, &options_section(&*main, heading, None));
+    for command in program.commands() {
+        let word = command.name().rsplit(' ').next().unwrap();
+        let heading = format!(".SH \"OPTIONS OF {}\"", word.to_uppercase());
+        check(page, &format!("options of {word}"), &options_section(&*command, &heading, Some(&*main)));
+    }
+}
+
+/// A word of a macro: quoted if it is several.
+fn roff_word(text: &str) -> String {
+    if text.contains(' ') { format!("\"{text}\"") } else { text.to_owned() }
 }
 
 /// Escapes text for a page, so that it contains no macros and no escapes of its own.
@@ -86,20 +125,21 @@ fn check(page: &str, part: &str, section: &str) {
 
 #[test]
 fn pages_describe_what_there_is_and_have_the_usual_sections() {
-    check("htools.1", "options", &options_section(launcher::SPEC.command()));
-    let commands: [&dyn Program; 3] = [&generate::SPEC, &exporter::SPEC, &install::SPEC];
-    for spec in commands.into_iter().chain(plans::COMMANDS) {
-        let word = plans::word(spec);
-        // A heading below the page's own options.
-        let heading = format!(".SS \"Options of {word}\"");
-        let options = options_section(spec.command().name(word)).replacen(".SH OPTIONS", &heading, 1);
-        check("htools.1", &format!("options of {word}"), &options);
+    check_options("htools.1", "options", ".SH OPTIONS", &launcher::SPEC);
+    let described = |word: &&str| !["completion", "config", "help", "install-links"].contains(word);
+    for spec in launcher::COMMANDS.iter().map(|command| command.spec) {
+        let word = spec.name().rsplit(' ').next().unwrap();
+        if !described(&word) {
+            continue;
+        }
+        let heading = format!(".SH \"OPTIONS OF {}\"", word.to_uppercase());
+        check_options("htools.1", &format!("options of {word}"), &heading, spec);
     }
     check("htools.1", "fields", &fields_section());
     check("htools.1", "metrics", &metrics_section());
     check("htools.1", "tags", &tags_section());
     for tool in TOOLS {
-        check(&format!("{}.1", tool.spec.name()), "options", &options_section(tool.spec.command()));
+        check_options(&format!("{}.1", tool.spec.name()), "options", ".SH OPTIONS", tool.spec);
     }
     for page in super::pages().iter().filter(|page| page.ends_with(".1")) {
         let text = read(page);

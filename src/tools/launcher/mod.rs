@@ -1,16 +1,21 @@
 //! Which tool is meant, and what the executable does under its own name.
 
+mod commands;
+
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::path::Path;
 
-use super::cli::hint::{did_you_mean, try_help};
-use super::cli::{OptionDef, Program, Spec, Stop};
-use super::completion::{self, SHELLS};
+pub use self::commands::COMMANDS;
+use self::commands::{LinkOptions, link};
+use super::cli::heading::OptionTopic;
+use super::cli::hint::{columns, did_you_mean, try_help};
+use super::cli::program::last_word;
+use super::cli::{OptionDef, Program, ProgramList, Spec, Stop, example, usage};
 use super::options::ToolOptions;
 use super::options::catalogue::{HELP, VERSION};
 use super::output::Output;
-use super::{ExitStatus, TOOLS, config, exporter, find, generate, help, install, links, plans};
+use super::{ExitStatus, TOOLS, Tool, find};
 
 /// What the executable itself is asked to do.
 #[derive(Debug, Default, PartialEq)]
@@ -19,37 +24,41 @@ pub struct LauncherOptions {
     force: bool,
 }
 
+impl OptionTopic for LauncherOptions {}
+
 impl ToolOptions for LauncherOptions {}
 
 /// Name, purpose and options of the executable itself.
 pub const SPEC: Spec<LauncherOptions> = Spec {
     name: "htools",
-    summary: "plan and carry out where the virtual machines of a Ganeti cluster live",
-    forms: &[
-        "TOOL [OPTION...]",
-        "install [OPTION...]",
-        "install-links [--force] DIR",
-        "completion SHELL",
-        "config check|show [FILE]",
-        "generate [OPTION...] NODES INSTANCES TEMPLATE",
-        "exporter [OPTION...]",
-        "show [OPTION...] FILE",
-        "apply [OPTION...] FILE",
-        "undo [OPTION...] JOURNAL",
-        "help [TOPIC]",
-        "--list",
+    summary: "plan and carry out where the machines and resources of a cluster run",
+    forms: &["TOOL [OPTION...]", "COMMAND [OPTION...]"],
+    examples: &[
+        example("htools generate 20 100 drbd > lab.data", "make a cluster to try the tools on"),
+        example("htools hbal -t lab.data -C", "plan its balance"),
+        example("htools help tour", "read the tour of all tools"),
     ],
     options: &[
         &OptionDef::<LauncherOptions>::added_flag("list", "list the tools, one a line", |o| o.list = true),
         &OptionDef::<LauncherOptions>::added_flag(
             "force",
-            "with install-links: replace files that are in the way",
+            "replace files that are in the way, with install-links",
             |o| o.force = true,
         ),
         &[VERSION, HELP],
     ],
-    words: &[],
+    lists,
+    ..Spec::PLAIN
 };
+
+/// The tools, and the commands.
+fn lists() -> Vec<ProgramList> {
+    let rows = |tools: &[Tool]| tools.iter().map(|tool| ProgramList::row(tool.spec)).collect();
+    vec![
+        ProgramList { heading: "Tools", is_main: true, rows: rows(TOOLS) },
+        ProgramList { heading: "Commands", is_main: false, rows: rows(COMMANDS) },
+    ]
+}
 
 /// Starts what is meant: the variable decides, then the name the program was
 /// called by, then (if that is its own name) the first argument.
@@ -78,24 +87,9 @@ fn base_name(path: &OsStr) -> OsString {
 
 fn own_name(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     if let Some((first, rest)) = args.split_first() {
-        if let Some(tool) = find(&first.to_string_lossy().to_lowercase()) {
+        let tool = find(&first.to_string_lossy().to_lowercase());
+        if let Some(tool) = tool.or_else(|| COMMANDS.iter().find(|command| first == word(command))) {
             return (tool.start)(rest);
-        }
-        // a command with options of its own
-        if first == "generate" {
-            return generate::start(rest);
-        }
-        if first == "config" {
-            return config::start(rest);
-        }
-        if first == "install" {
-            return install::start(rest);
-        }
-        if first == "exporter" {
-            return exporter::start(rest);
-        }
-        if let Some(result) = plans::start(&first.to_string_lossy(), rest) {
-            return result;
         }
     }
     let mut output = Output::standard();
@@ -103,74 +97,53 @@ fn own_name(args: &[OsString]) -> anyhow::Result<ExitStatus> {
         Ok(read) => read,
         Err(stop) => return stop.show(&mut output),
     };
-    let texts: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-    let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
-    match (texts.as_slice(), list, force) {
-        ([], true, false) => output.write(&tool_list())?,
-        (["install-links", _], false, _) => links::install(Path::new(&words[1]), force, &mut output)?,
-        (["completion", shell], false, false) => match SHELLS.iter().find(|s| s.to_string() == **shell) {
-            Some(shell) => output.write(&completion::script(*shell))?,
-            None => anyhow::bail!("no completion for shell '{shell}', only for {}", shell_names()),
-        },
-        (["help"], false, false) => help::show(None, &mut output)?,
-        (["help", topic], false, false) => help::show(Some(topic), &mut output)?,
-        (words, ..) => return misuse(words).show(&mut output),
+    let first = words.first().map(|word| word.to_string_lossy());
+    match (first.as_deref(), list, force) {
+        (None, true, false) => output.write(&tool_list())?,
+        (None, false, false) => {
+            // whoever names nothing may not know what there is
+            let lines = usage::brief(&SPEC, columns()).into_iter().map(|(_, line)| line + "\n");
+            output.error_write(&lines.collect::<String>())?;
+            return Ok(ExitStatus::Usage);
+        }
+        (Some("install-links"), false, true) if words.len() == 2 => {
+            link(&LinkOptions { force }, &words[1..], &mut output)?
+        }
+        (first, ..) => return misuse(first).show(&mut output),
     }
     output.flush()?;
     Ok(ExitStatus::Success)
 }
 
-/// What is wrong with a command line that has no meaning for the launcher.
-fn misuse(words: &[&str]) -> Stop {
-    let complaint = match words.first().copied() {
-        None => "which tool?".to_owned(),
-        Some(word @ ("generate" | "exporter" | "install")) => {
-            format!("the options of `{word}' belong behind it")
-        }
-        Some(word @ ("install-links" | "completion" | "help")) => format!("wrong arguments for `{word}'"),
-        Some(word) => format!("there is no tool `{word}'{}", did_you_mean(word, commands())),
-    };
-    // whoever names nothing may not know what there is
-    let tools = if words.is_empty() { format!("\nTools:\n{}\n", tool_list()) } else { String::new() };
-    Stop::Syntax(format!("Command line error: {complaint}\n{tools}{}", try_help(&SPEC)))
+/// The word that a command is typed with.
+fn word(command: &Tool) -> &'static str {
+    last_word(command.spec.name())
 }
 
-/// The words that may come first.
-fn commands() -> impl Iterator<Item = &'static str> {
-    TOOLS
-        .iter()
-        .map(|tool| tool.spec.name())
-        .chain(["install", "install-links", "completion", "config", "generate", "exporter", "help"])
-        .chain(plans::COMMANDS.map(plans::word))
+/// What is wrong with a command line that has no meaning for the launcher.
+fn misuse(first: Option<&str>) -> Stop {
+    let complaint = match first {
+        None => "--force belongs behind `install-links'".to_owned(),
+        Some(first) if COMMANDS.iter().any(|command| word(command) == first) => {
+            format!("the options of `{first}' belong behind it")
+        }
+        Some(first) => {
+            let known = TOOLS.iter().map(|tool| tool.spec.name()).chain(COMMANDS.iter().map(word));
+            format!("there is no tool or command `{first}'{}", did_you_mean(first, known))
+        }
+    };
+    Stop::Syntax(format!("Command line error: {complaint}\n{}", try_help(&SPEC)))
 }
 
 fn tool_list() -> String {
     TOOLS.iter().map(|tool| format!("{:8} {}\n", tool.spec.name(), tool.spec.summary())).collect()
 }
 
-fn shell_names() -> String {
-    SHELLS.map(|shell| shell.to_string()).join(", ")
-}
-
-/// The executable for clap, with the tools as subcommands.
+/// The executable for clap, with the tools and commands as subcommands.
 pub fn command() -> clap::Command {
-    let bare = |name: &'static str, about: &'static str| {
-        clap::Command::new(name).about(about).disable_help_flag(true).disable_version_flag(true)
-    };
-    let directory = clap::Arg::new("DIR").required(true).value_hint(clap::ValueHint::DirPath);
-    let shell = clap::Arg::new("SHELL").required(true).value_parser(SHELLS.map(|shell| shell.to_string()));
-    let topic = clap::Arg::new("TOPIC").value_parser(help::words().collect::<Vec<_>>());
     SPEC.command()
-        .disable_help_subcommand(true)
         .subcommands(TOOLS.iter().map(|tool| tool.spec.command()))
-        .subcommand(install::command())
-        .subcommand(bare("install-links", "make a link for each tool in DIR").arg(directory))
-        .subcommand(bare("completion", "print the completion script for SHELL").arg(shell))
-        .subcommand(bare("help", "show a document, or the options of a tool").arg(topic))
-        .subcommand(config::clap_command())
-        .subcommand(generate::command())
-        .subcommand(exporter::SPEC.command().name("exporter"))
-        .subcommands(plans::COMMANDS.map(|spec| spec.command().name(plans::word(spec))))
+        .subcommands(COMMANDS.iter().map(|command| command.spec.command().name(word(command))))
 }
 
 /// The complaint about a name that is no tool's.
@@ -229,8 +202,8 @@ mod tests {
 
     #[test]
     fn completion_scripts_name_every_tool() {
-        for shell in SHELLS {
-            let script = completion::script(shell);
+        for shell in crate::tools::completion::SHELLS {
+            let script = crate::tools::completion::script(shell);
             for tool in TOOLS {
                 assert!(script.contains(tool.spec.name()), "{shell}");
             }
