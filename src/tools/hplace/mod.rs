@@ -9,6 +9,7 @@ mod follow;
 mod lint;
 mod options;
 mod relocation;
+mod report;
 mod run;
 mod simulate;
 mod what_if;
@@ -169,6 +170,9 @@ pub(crate) const SPEC: Spec<HplaceOptions> = Spec {
             .only(CHANGING),
         &[YES, JOURNAL, RESUME],
         &JSON,
+        &REPORT
+            .says("write the placement to FILE as a page for browsers, complete in itself: nodes, resources, reasons, actions, and what the loss of each node means")
+            .only(PLACING),
         &[VERBOSE, QUIET],
         &LAST,
     ],
@@ -263,6 +267,7 @@ fn unknown_command(word: &str) -> String {
 pub(crate) fn run(options: HplaceOptions) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     let output = &mut output;
+    report::check(&options)?;
     if let Some(journal) = &options.execution.resume {
         return follow::resume(&options, journal, output);
     }
