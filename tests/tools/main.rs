@@ -32,6 +32,7 @@ mod pools;
 mod recorded;
 mod regroup;
 mod reports;
+mod reports_hplace;
 mod reserve;
 mod rules;
 mod saved;

@@ -6,8 +6,11 @@ use crate::model::number::fixed;
 /// Units from MiB on, each 1024 times the previous one.
 const UNITS: [&str; 4] = ["MiB", "GiB", "TiB", "PiB"];
 
-/// An amount with the largest unit of which it is at least one: `512 MiB`, `14.9 TiB`.
+/// An amount with the largest unit of which it is at least one: `0`, `512 MiB`, `14.9 TiB`.
 pub(in crate::report) fn amount(mib: Mib) -> String {
+    if mib == Mib::ZERO {
+        return "0".to_owned();
+    }
     let mut value = mib.as_f64();
     let mut unit = 0;
     // 1023.95 would be shown as 1024.0.
@@ -31,7 +34,7 @@ mod tests {
     #[test]
     fn units_fit_the_amount() {
         let of = |mib| amount(Mib(mib));
-        assert_eq!([of(0), of(512), of(1023)], ["0 MiB", "512 MiB", "1023 MiB"]);
+        assert_eq!([of(0), of(512), of(1023)], ["0", "512 MiB", "1023 MiB"]);
         assert_eq!([of(1024), of(1536), of(6 * 1024)], ["1 GiB", "1.5 GiB", "6 GiB"]);
         assert_eq!([of(15270 * 1024), of(1024 * 1024)], ["14.9 TiB", "1 TiB"]);
         assert_eq!([of(1024 * 1024 - 1), of(-2048)], ["1 TiB", "-2 GiB"]);

@@ -71,7 +71,14 @@ pub(super) fn short(set: &WorkingSet, reasons: &PlaceReasons) -> String {
 pub(super) fn in_short(grounds: &Grounds<'_>, changes: &ResourceChanges, resource: ResourceIdx) -> String {
     let words = PlaceWords { set: grounds.set };
     let place = grounds.why(resource).map(|reasons| match reasons.host {
-        Some(_) => words.advantage(&reasons).trim_start_matches([',', ':', ' ']).to_owned(),
+        Some(_) => {
+            let advantage = words.advantage(&reasons);
+            let advantage = advantage.trim_start_matches([',', ':', ' ']);
+            match advantage.strip_prefix("before ") {
+                Some(rest) => format!("preferred to {rest}"),
+                None => advantage.to_owned(),
+            }
+        }
         None => short(grounds.set, &reasons),
     });
     let texts = [place, words.cause(changes, resource)].into_iter().flatten();

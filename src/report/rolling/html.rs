@@ -138,7 +138,7 @@ fn phase_words(task: &Task, is_rebooted: bool) -> &'static str {
         (Task::Stop, _) => "stop",
         (Task::Start, _) => "start",
         (Task::Await, _) => "wait",
-        (Task::Resync, _) => "resynchronize",
+        (Task::Resync, _) => "resync disks",
         _ => "reboot",
     }
 }

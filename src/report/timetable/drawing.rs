@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::ticks::ticks;
 use super::waits::why;
-use super::{Timetable, duration, what};
+use super::{Timetable, duration, estimated, what};
 use crate::model::shown::{escaped, shown_name};
 use crate::plan::graph::{StepIdx, Strength};
 use crate::plan::work::WorkStep;
@@ -114,9 +114,9 @@ pub(crate) fn svg(table: &Timetable<'_>, colours: &Palette) -> String {
     let title = format!(
         "{} steps: {} as a stream, {} by jobsets, critical path {}",
         table.work.steps.len(),
-        duration(total),
-        duration(table.by_jobsets.total()),
-        duration(table.critical_seconds)
+        estimated(total),
+        estimated(table.by_jobsets.total()),
+        estimated(table.critical_seconds)
     );
     let mut out = colours.begin((width, height), &title, (MARGIN, 20.0));
     let grid = colours.grid;
@@ -154,8 +154,8 @@ pub(crate) fn svg(table: &Timetable<'_>, colours: &Palette) -> String {
             "<g><title>{step}. {}: {} from {}</title><rect x=\"{left:.1}\" y=\"{:.1}\" width=\"{bar:.1}\" height=\"{:.1}\" \
              fill=\"{ground}\" stroke=\"{line}\"{edge}/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"10\">{label}</text></g>",
             escaped(&what(table.work.step(step))),
-            duration(end - begin),
-            duration(begin),
+            estimated(end - begin),
+            estimated(begin),
             top + 1.0,
             ROW - 3.0,
             left + bar / 2.0,

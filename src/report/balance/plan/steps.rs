@@ -111,8 +111,19 @@ impl StepRows<'_> {
         };
         let grid =
             Grid { id: "step-table", caption: "The steps of the plan", columns, rows, noun: Some("name") };
-        let body = grid.some().map(|table| html! { (legend()) (table) });
+        let body = grid.some().map(|table| html! { (self.legend()) (table) });
         Section::of("plan", "The plan", body)
+    }
+
+    /// Explanation of the columns.
+    fn legend(&self) -> Markup {
+        let has_secondaries = self.cluster.instances.iter().any(|instance| instance.secondary.is_some());
+        html! {
+            p class="legend" {
+                @if has_secondaries { span { "node1:node3: primary node, secondary node" } }
+                @if self.table.is_some() { span { "Takes: estimated" } }
+            }
+        }
     }
 
     /// Title of the column with the reasons. Plans without known moves have no purposes to show.
@@ -159,7 +170,7 @@ impl StepRows<'_> {
         let node = |name: String| alias(self.cluster, &name).to_owned();
         let place = |at: &Placement<String>| at.clone().nodes().map(node).collect::<Vec<_>>().join(":");
         let after = if self.moves.is_empty() { "" } else { "after " };
-        let waits = waits(table, at).into_iter().map(|wait| format!("{after}{wait}"));
+        let waits = self.waits(table, at).into_iter().map(|wait| format!("{after}{wait}"));
         let seconds = table.seconds[at.get()];
         self.row(PlanRow {
             number: at.number(),
@@ -176,6 +187,23 @@ impl StepRows<'_> {
             seconds: Some(seconds),
             reasons: planned.map(|planned| planned.purpose.clone()).into_iter().chain(waits).collect(),
         })
+    }
+
+    /// The steps that a step waits for, by reason.
+    fn waits(&self, table: &Timetable<'_>, at: StepIdx) -> Vec<String> {
+        let group = |at: StepIdx| self.phases.get(at.get()).and_then(|phase| phase.split(':').next());
+        let mut reasons: Vec<(String, Vec<StepIdx>)> = Vec::new();
+        for edge in table.before(at) {
+            let why = match group(edge.before) == group(at) {
+                true => why(table.work, edge),
+                false => "the group before must be finished".to_owned(),
+            };
+            match reasons.iter_mut().find(|(reason, _)| *reason == why) {
+                Some((_, steps)) => steps.push(edge.before),
+                None => reasons.push((why, vec![edge.before])),
+            }
+        }
+        reasons.into_iter().map(|(why, steps)| format!("{}: {why}", some_steps(&steps))).collect()
     }
 
     /// Row of a move whose duration is not known.
@@ -238,33 +266,12 @@ struct PlanRow<'a> {
     reasons: Vec<String>,
 }
 
-/// Explanation of the columns.
-fn legend() -> Markup {
-    html! {
-        p class="legend" {
-            span { "node1:node3: primary node, secondary node" }
-            span { "Takes: estimated" }
-        }
-    }
-}
-
-/// The steps that a step waits for, by reason.
-fn waits(table: &Timetable<'_>, at: StepIdx) -> Vec<String> {
-    let mut reasons: Vec<(String, Vec<StepIdx>)> = Vec::new();
-    for edge in table.before(at) {
-        let why = why(table.work, edge);
-        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
-            Some((_, steps)) => steps.push(edge.before),
-            None => reasons.push((why, vec![edge.before])),
-        }
-    }
-    let words = |(why, steps): (String, Vec<StepIdx>)| {
-        let first: Vec<String> = steps.iter().take(WAITS).map(ToString::to_string).collect();
-        let more = steps.len().saturating_sub(WAITS);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("{}{more}: {why}", first.join(", "))
-    };
-    reasons.into_iter().map(words).collect()
+/// The first few steps, and the number of the others.
+fn some_steps(steps: &[StepIdx]) -> String {
+    let first: Vec<String> = steps.iter().take(WAITS).map(ToString::to_string).collect();
+    let more = steps.len().saturating_sub(WAITS);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    first.join(", ") + &more
 }
 
 /// An operation other than a move, in words that follow the name of its object.
@@ -272,7 +279,7 @@ fn task_words(task: &Task) -> &'static str {
     match task {
         Task::Await => "wait until it answers",
         Task::ConfirmEmpty => "make sure that nothing is on it",
-        Task::Resync => "resynchronize its disks",
+        Task::Resync => "resync its disks",
         other => other.as_str(),
     }
 }

@@ -113,7 +113,9 @@ impl NodeRows<'_> {
                 span { "CPUs: virtual CPUs in use, of those that the policy allows" }
                 span { "Load: processor load; the bar compares it with that of the busiest node" }
                 @if !self.before.is_load_measured() { span { "load not measured: every instance counts 1" } }
-                span { "Instances 5+2: 5 with their primary node here, 2 with their secondary node here" }
+                @if self.has_secondaries() {
+                    span { "Instances 5+2: 5 with their primary node here, 2 with their secondary node here" }
+                }
             }
         }
     }
@@ -123,7 +125,11 @@ impl NodeRows<'_> {
         let text = |of: &dyn Fn(&NodeShares) -> String| change_text(&of(now), then.map(of).as_deref());
         let beside = |load: f64| if heaviest > 0.0 { load / heaviest } else { 0.0 };
         let load = SharePair { before: beside(now.load), after: then.map(|then| beside(then.load)) };
-        let instances = |f: &NodeShares| format!("{}+{}", f.instances.0, f.instances.1);
+        let has_secondaries = self.has_secondaries();
+        let instances = |f: &NodeShares| match has_secondaries {
+            true => format!("{}+{}", f.instances.0, f.instances.1),
+            false => f.instances.0.to_string(),
+        };
         let name = html! { (unbroken(alias(self.before, &node.spec.name))) @if self.shows_groups() { " " small { (self.before.group(node.spec.group).name) } } };
         GridRow {
             cells: vec![
@@ -138,6 +144,12 @@ impl NodeRows<'_> {
             ],
             changes: then.is_some_and(|then| then != now),
         }
+    }
+
+    /// Tells if some instance has a secondary node, before or after.
+    fn has_secondaries(&self) -> bool {
+        let clusters = [Some(self.before), self.after].into_iter().flatten();
+        clusters.flat_map(|cluster| &cluster.instances).any(|instance| instance.secondary.is_some())
     }
 
     fn shows_groups(&self) -> bool {

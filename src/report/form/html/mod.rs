@@ -141,8 +141,10 @@ impl ReportPage {
                     header {
                         div class="heading" {
                             div {
-                                @if let Some(name) = self.cluster.as_ref().or(origin.source.as_ref()) {
+                                @if let Some(name) = &self.cluster {
                                     p class="cluster" { "Cluster " strong { (unbroken(name)) } }
+                                } @else if let Some(source) = &origin.source {
+                                    p class="cluster" { "Cluster " (unbroken(source)) }
                                 }
                                 h1 { (unbroken(&self.title)) }
                             }

@@ -1,23 +1,22 @@
 //! The page of `hplace`: nodes, resources with the reasons for their places, actions, and losses of nodes.
 
+mod losses;
+mod nodes;
+
 use maud::{Markup, html};
 
+use self::losses::survival_answer;
 use super::changes::{ResourceAction, primitives, remarks};
 use super::survive::SurvivalResult;
-use super::text::{action_text, overcommitted, state};
+use super::text::{action_text, overcommitted};
 use super::transition::rows as action_rows;
 use super::{first_few, optimum, warnings, why};
 use crate::model::number::counted;
 use crate::model::shown::shown_name;
-use crate::pacemaker::loss::HostLoss;
 use crate::pacemaker::why::Grounds;
-use crate::pacemaker::{
-    AllPlaced, AttributeIdx, Capacities, HostIdx, PlacingError, ResourceIdx, Strategy, Transition,
-    WorkingSet, by_shown_name,
-};
-use crate::report::form::html::bars::{SharePair, change_text};
+use crate::pacemaker::{AllPlaced, HostIdx, PlacingError, ResourceIdx, Strategy, Transition, WorkingSet};
 use crate::report::form::html::commands::NextAction;
-use crate::report::form::html::grid::{Grid, GridCell, GridColumn, GridRow};
+use crate::report::form::html::grid::{Grid, GridCell, GridRow};
 use crate::report::form::html::words::unbroken;
 use crate::report::form::html::{PageAnswer, ReportPage, Section, class, sign};
 use crate::report::form::table::Align;
@@ -113,19 +112,22 @@ impl PlacementPage<'_> {
         let by = if self.is_imposed { "What changes" } else { "What Pacemaker will do" };
         let actions: Vec<ResourceAction> = primitives(self.set).map(|one| self.action(one)).collect();
         let kinds = [
-            (ResourceAction::Start, "starts"),
-            (ResourceAction::Stop, "stops"),
-            (ResourceAction::Move, "moves, with a stop"),
-            (ResourceAction::Migrate, "live migrations"),
-            (ResourceAction::Restart, "restarts"),
-            (ResourceAction::Reload, "reloads"),
-            (ResourceAction::Held, "stops that are not possible"),
-            (ResourceAction::Blocked, "starts that are held back"),
+            (ResourceAction::Start, "start", "starts"),
+            (ResourceAction::Stop, "stop", "stops"),
+            (ResourceAction::Move, "move with a stop", "moves with a stop"),
+            (ResourceAction::Migrate, "live migration", "live migrations"),
+            (ResourceAction::Restart, "restart", "restarts"),
+            (ResourceAction::Reload, "reload", "reloads"),
+            (ResourceAction::Held, "stop that is not possible", "stops that are not possible"),
+            (ResourceAction::Blocked, "start that is held back", "starts that are held back"),
         ];
-        let count = |kind: ResourceAction| actions.iter().filter(|action| **action == kind).count();
-        let details = kinds.iter().map(|(kind, words)| (count(*kind), words));
-        let details =
-            details.filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}"));
+        let details = kinds.iter().filter_map(|(kind, one, more)| {
+            match actions.iter().filter(|action| *action == kind).count() {
+                0 => None,
+                1 => Some(format!("1 {one}")),
+                count => Some(format!("{count} {more}")),
+            }
+        });
         let text = match self.changed() {
             0 => "nothing".to_owned(),
             1 => "1 resource changes".to_owned(),
@@ -172,7 +174,7 @@ impl PlacementPage<'_> {
             columns: vec![
                 ("Resource", Align::Left),
                 ("Now on", Align::Left),
-                (if self.is_imposed { "Best on" } else { "Pacemaker puts it on" }, Align::Left),
+                ("Placed on", Align::Left),
                 ("What is done", Align::Left),
                 ("Why", Align::Left),
             ],
@@ -217,74 +219,6 @@ impl PlacementPage<'_> {
         }
     }
 
-    /// Capacity in use on each host, now and then.
-    fn nodes(&self) -> Option<Section> {
-        let kinds: Vec<(AttributeIdx, String)> = self
-            .set
-            .attribute_indices()
-            .map(|kind| (kind, shown_name(&self.set.attributes[kind.get()])))
-            .collect();
-        let used = self.used_now();
-        let row = |host: HostIdx| self.node_row(host, &kinds, &used[host.get()]);
-        let mut columns: Vec<GridColumn<'_>> = vec![("Node", Align::Left), ("State", Align::Left)];
-        columns.extend(kinds.iter().map(|(_, name)| (name.as_str(), Align::Left)));
-        columns.extend([("Resources", Align::Right), ("If it is lost", Align::Left)]);
-        let grid = Grid {
-            id: "node-table",
-            caption: "Nodes, with their capacities",
-            columns,
-            rows: by_shown_name(self.set).into_iter().map(row).collect(),
-            noun: Some("node"),
-        };
-        let body = html! {
-            p class="legend" {
-                span { span class="key b" {} "in use now" }
-                span { span class="key a" {} "in use afterwards" }
-            }
-            (grid.some()?)
-        };
-        Section::of("nodes", "Nodes", Some(body))
-    }
-
-    /// Capacity that the running resources use, by host.
-    fn used_now(&self) -> Vec<Capacities> {
-        let mut used = vec![Capacities::default(); self.set.hosts.len()];
-        for resource in primitives(self.set) {
-            let of = self.set.resource(resource);
-            of.active_hosts().for_each(|host| used[host.get()].add(&of.utilization));
-        }
-        used
-    }
-
-    fn node_row(&self, host: HostIdx, kinds: &[(AttributeIdx, String)], used: &Capacities) -> GridRow {
-        let of = self.set.host(host);
-        let runs = |on: &dyn Fn(ResourceIdx) -> bool| primitives(self.set).filter(|one| on(*one)).count();
-        let before = runs(&|one| self.set.resource(one).active_hosts().any(|at| at == host));
-        let after = runs(&|one| self.plan.changes.get(one).runs_on() == Some(host));
-        let counts = change_text(&before.to_string(), Some(&after.to_string()));
-        let capacity = |kind: &(AttributeIdx, String)| {
-            let all = of.capacity.get(kind.0);
-            capacity_cell(all, used.get(kind.0), all - self.placed.remaining[host.get()].get(kind.0))
-        };
-        let mut cells = vec![GridCell::name(self.host(host)), state_cell(state(self.set, host))];
-        cells.extend(kinds.iter().map(capacity));
-        cells.push(GridCell::number(counts, before as f64));
-        cells.push(self.loss_cell(host));
-        GridRow { cells, changes: before != after }
-    }
-
-    /// Effect of the loss of a host, in short.
-    fn loss_cell(&self, host: HostIdx) -> GridCell {
-        let found = self.survival.and_then(|all| all.losses.iter().find(|loss| loss.hosts == [host]));
-        let Some(loss) = found else { return GridCell::text("") };
-        let (tone, text) = match loss.down.len() {
-            0 => (Tone::Good, "everything runs on".to_owned()),
-            1 => (Tone::Bad, "1 resource stays down".to_owned()),
-            count => (Tone::Bad, format!("{count} resources stay down")),
-        };
-        GridCell::of(html! { span class=[class(tone)] { (sign(tone)) (text) } })
-    }
-
     /// Actions of the transition.
     fn actions(&self) -> Option<Section> {
         if !self.has_order {
@@ -311,74 +245,10 @@ impl PlacementPage<'_> {
         };
         Section::of("actions", "What is done, in order", grid.some())
     }
-
-    /// Losses of a node, the worst first.
-    fn losses(&self) -> Result<Option<Section>, PlacingError> {
-        let Some(survival) = self.survival else { return Ok(None) };
-        let names = |resources: &[ResourceIdx]| match resources {
-            [] => String::new(),
-            some => first_few(some.iter().map(|one| self.resource(*one))),
-        };
-        let row = |loss: &HostLoss| GridRow {
-            cells: vec![
-                GridCell::name(survival.hosts(loss)),
-                GridCell::of(toned(Tone::Bad, &names(&loss.down))),
-                GridCell::text(names(&loss.restarted)),
-                GridCell::text(names(&loss.moved)),
-                GridCell::text(if loss.quorum { "kept" } else { "lost" }),
-            ],
-            changes: !loss.down.is_empty(),
-        };
-        let grid = Grid {
-            id: "loss-table",
-            caption: "Losses of one node",
-            columns: vec![
-                ("Lost node", Align::Left),
-                ("Stays down", Align::Left),
-                ("Restarted elsewhere", Align::Left),
-                ("Moved to make room", Align::Left),
-                ("Quorum", Align::Left),
-            ],
-            rows: survival.losses.iter().map(row).collect(),
-            noun: Some("node"),
-        };
-        let worst = survival.losses.first().filter(|worst| !worst.down.is_empty());
-        let reasons = worst.map(|worst| survival.reasons(worst)).transpose()?.unwrap_or_default();
-        let table = grid.some().map(|table| {
-            html! {
-                p { "After the actions above, each node is lost in turn. A node that is lost restarts elsewhere what ran on it." }
-                (table)
-                @if let Some((head, reasons)) = reasons.split_first() {
-                    h3 { (unbroken(head)) }
-                    ul { @for reason in reasons { li { (unbroken(reason.trim())) } } }
-                }
-            }
-        });
-        Ok(Section::of("losses", "If a node is lost", table))
-    }
 }
 
 fn answer(question: &'static str, tone: Tone, text: String, details: Vec<String>) -> PageAnswer {
     PageAnswer { question, tone, text, details }
-}
-
-fn survival_answer(found: &SurvivalResult<'_>) -> PageAnswer {
-    let bad = found.losses.iter().filter(|loss| !loss.down.is_empty()).count();
-    let question = "Does it survive the loss of any node?";
-    let all = counted(found.losses.len(), "node");
-    match (bad, found.survives()) {
-        (0, _) => answer(question, Tone::Good, "yes".to_owned(), vec![format!("{all} tried, one at a time")]),
-        (bad, survives) => {
-            let tone = if survives { Tone::Plain } else { Tone::Bad };
-            let text = if survives { "yes, but for resources without priority" } else { "no" };
-            answer(
-                question,
-                tone,
-                text.to_owned(),
-                vec![format!("something stays down after {bad} of {all}")],
-            )
-        }
-    }
 }
 
 /// A reason in a line, with all statements about the resource if there are any.
@@ -392,22 +262,6 @@ fn explained(reason: &str, details: &[String]) -> Markup {
             }
         }
     }
-}
-
-fn state_cell(state: &str) -> GridCell {
-    let class = if state == "online" { "" } else { "bad" };
-    GridCell::of(html! { span class={ "badge " (class) } { (state) } })
-}
-
-/// A kind of capacity: the amounts in use now and afterwards, of the whole.
-fn capacity_cell(all: i64, before: i64, after: i64) -> GridCell {
-    if (all, before, after) == (0, 0, 0) {
-        return GridCell::text("");
-    }
-    let share = |used: i64| if all > 0 { used as f64 / all as f64 } else { f64::from(used > 0) };
-    let pair = SharePair { before: share(before), after: Some(share(after)) };
-    let text = change_text(&before.to_string(), Some(&after.to_string()));
-    GridCell::bar(pair, None, format!("{text} of {all}"), share(before))
 }
 
 fn lines(texts: &[String]) -> Markup {
