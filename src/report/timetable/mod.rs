@@ -164,8 +164,8 @@ pub(crate) fn duration(seconds: f64) -> String {
 
 /// An estimated time in words, in whole minutes from ten minutes on.
 pub(in crate::report) fn estimated(seconds: f64) -> String {
-    let minutes = (seconds / 60.0).round();
-    duration(if minutes >= 10.0 { minutes * 60.0 } else { seconds })
+    let is_long = (600.0..3600.0).contains(&seconds);
+    duration(if is_long { (seconds / 60.0).round() * 60.0 } else { seconds })
 }
 
 fn size(size: Mib) -> String {
@@ -191,6 +191,7 @@ mod tests {
         assert_eq!(of(183_600.0), both("2 d 3 h"));
         assert_eq!(of(1792.0), ("29 min 52 s".to_owned(), "30 min".to_owned()));
         assert_eq!(of(3599.0), ("59 min 59 s".to_owned(), "1 h".to_owned()));
+        assert_eq!(of(599.0), both("9 min 59 s"));
         assert_eq!(of(f64::NAN), both("0 s"));
     }
 }

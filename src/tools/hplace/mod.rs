@@ -170,9 +170,7 @@ pub(crate) const SPEC: Spec<HplaceOptions> = Spec {
             .only(CHANGING),
         &[YES, JOURNAL, RESUME],
         &JSON,
-        &REPORT
-            .says("write the placement to FILE as a page for browsers, complete in itself: nodes, resources, reasons, actions, and what the loss of each node means")
-            .only(PLACING),
+        &REPORT.says("write the placement to FILE as a page for browsers, with reasons").only(PLACING),
         &[VERBOSE, QUIET],
         &LAST,
     ],
