@@ -1,10 +1,13 @@
 //! HTML report (`--report`) of all tools.
 
+mod next;
+
+use self::next::next_commands;
 use super::options::{OutputOptions, TypedOption};
 use crate::plan::shell::quoted;
 use crate::remote::rapi::Address;
 use crate::report::form::file::write_whole;
-use crate::report::form::html::ReportPage;
+use crate::report::form::html::{PageOrigin, ReportPage};
 
 /// Writes the report with `--report`.
 ///
@@ -16,12 +19,33 @@ pub(super) fn write(
     page: impl FnOnce() -> anyhow::Result<ReportPage>,
 ) -> anyhow::Result<()> {
     let Some(path) = &options.report else { return Ok(()) };
-    Ok(write_whole(path, &page()?.text(&command(tool, &options.typed)))?)
+    let page = page()?;
+    let typed: Vec<TypedOption> = options.typed.iter().map(without_secrets).collect();
+    let origin = PageOrigin {
+        command: command(tool, &typed),
+        source: source(&typed),
+        next: next_commands(tool, &typed, page.next),
+    };
+    Ok(write_whole(path, &page.text(&origin))?)
+}
+
+/// The source of the cluster, for people.
+fn source(typed: &[TypedOption]) -> Option<String> {
+    typed.iter().find_map(|option| match (option.long?, &option.value) {
+        ("luxi" | "live", None) => Some("of this node".to_owned()),
+        ("text-data" | "ialloc-src" | "xml-file" | "json-file", Some(file)) => Some(match file.as_str() {
+            "-" => "from standard input".to_owned(),
+            file => format!("in {file}"),
+        }),
+        ("luxi" | "master", Some(address)) => Some(format!("at {address}")),
+        ("simulate", _) => Some("made up by --simulate".to_owned()),
+        _ => None,
+    })
 }
 
 /// The command line in shell syntax, without passwords.
 fn command(tool: &str, typed: &[TypedOption]) -> String {
-    let words = typed.iter().map(|option| quoted(&without_secrets(option).again()));
+    let words = typed.iter().map(|option| quoted(&option.again()));
     [tool.to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
@@ -47,6 +71,7 @@ mod tests {
             typed(Some("exclude-instances"), "a b,c'd"),
             TypedOption { long: Some("deep"), value: None },
         ];
+        let options: Vec<TypedOption> = options.iter().map(without_secrets).collect();
         let line = command("hgroup", &options);
         assert_eq!(
             line,

@@ -8,13 +8,15 @@ use super::browser::{Browser, Element};
 /// A check of a page that was just opened.
 pub type Check = fn(&Browser) -> anyhow::Result<()>;
 
-pub const CHECKS: [(&str, Check); 8] = [
+pub const CHECKS: [(&str, Check); 10] = [
     ("nothing from elsewhere", self_contained),
     ("sorting", sorting),
     ("searching", searching),
     ("parts and filters", parts),
     ("light and dark", schemes),
     ("narrow and wide", widths),
+    ("tables on a telephone", cards),
+    ("commands to copy", commands),
     ("keyboard", keyboard),
     ("printing", printing),
 ];
@@ -213,6 +215,53 @@ fn widths(browser: &Browser) -> anyhow::Result<()> {
         ensure!(browser.run(cut)? == 0, "{width} pixels: something is cut off");
     }
     browser.size(1280, 900)
+}
+
+/// On a narrow screen no cell is out of sight, and each names its column; on a wide one a table scrolls in its own box.
+fn cards(browser: &Browser) -> anyhow::Result<()> {
+    let cut = "return Array.from(document.querySelectorAll('tbody th, tbody td, thead button')).filter((e) => {
+        const { left, right } = e.getBoundingClientRect();
+        return e.getClientRects().length > 0 && (left < 0 || right > innerWidth + 1 || e.scrollWidth > e.clientWidth + 1);
+    }).map((e) => e.textContent.slice(0, 60))";
+    for width in [320, 390, 640] {
+        browser.size(width, 800)?;
+        let cut = browser.run(cut)?;
+        ensure!(cut.as_array().is_some_and(Vec::is_empty), "{width} pixels: cells are cut: {cut}");
+        let named = "return Array.from(document.querySelectorAll('tbody > tr')).every((row) =>
+            Array.from(row.cells).every((cell) => cell.dataset.label.length > 0))";
+        browser.holds(named, "a cell does not name its column")?;
+        let titles = "return Array.from(document.querySelectorAll('tbody td')).filter((e) => {
+            const label = getComputedStyle(e, '::before').content;
+            return e.getClientRects().length > 0 && !label.includes(e.dataset.label);
+        }).length";
+        ensure!(browser.run(titles)? == 0, "{width} pixels: a column is not named");
+    }
+    browser.size(800, 800)?;
+    let boxed = "return Array.from(document.querySelectorAll('table')).every((table) => {
+        const box = table.closest('.scroll').getBoundingClientRect();
+        return box.left >= 0 && box.right <= innerWidth + 1;
+    })";
+    browser.holds(boxed, "a table is not in a box of its own")?;
+    browser.size(1280, 900)
+}
+
+/// A command is copied by its button, and selected as a whole by a click.
+fn commands(browser: &Browser) -> anyhow::Result<()> {
+    let all = "return Array.from(document.querySelectorAll('pre')).every((pre) =>
+        pre.parentElement.querySelector('[data-copy]') !== null && getComputedStyle(pre).userSelect === 'all')";
+    browser.holds(all, "a command cannot be copied")?;
+    browser.run(
+        "Object.defineProperty(navigator, 'clipboard', { configurable: true, value: { writeText: (text) => {
+        window.copied = text; return Promise.resolve(); } } })",
+    )?;
+    let button = browser.all("footer [data-copy]")?.pop().context("the command at the end has no button")?;
+    browser.click(&button)?;
+    browser
+        .holds("return window.copied === document.querySelector('footer code').textContent", "not copied")?;
+    browser.holds(
+        "return document.querySelector('footer [data-copy]').textContent === 'Copied'",
+        "it is not said",
+    )
 }
 
 /// Everything interactive can be reached with the Tab key, and shows that it has the focus.

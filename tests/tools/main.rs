@@ -33,6 +33,7 @@ mod pools;
 mod recorded;
 mod regroup;
 mod reports;
+mod reports_hplace;
 mod reserve;
 mod rules;
 mod saved;

@@ -12,30 +12,42 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_htools");
 
 /// Tools with their options, and the parts of their pages.
 const RUNS: [(&[&str], &str, &[&str]); 12] = [
-    (&["hbal"], "data/offline-nodes.data", &["problems", "nodes", "plan", "time", "score"]),
-    (&["hbal", "--deep"], "data/unbalanced-drbd.data", &["nodes", "plan", "time", "score", "quality"]),
+    (&["hbal"], "data/offline-nodes.data", &["problems", "nodes", "plan", "time", "score", "next"]),
+    (
+        &["hbal", "--deep"],
+        "data/unbalanced-drbd.data",
+        &["nodes", "plan", "time", "score", "quality", "next"],
+    ),
     (&["hbal"], "data/balanced.data", &["nodes", "score"]),
-    (&["hbal", "--all-groups"], "data/pools.data", &["problems", "groups", "nodes", "plan", "time", "score"]),
+    (
+        &["hbal", "--all-groups"],
+        "data/pools.data",
+        &["problems", "groups", "nodes", "plan", "time", "score", "next"],
+    ),
     (&["hgroup", "status"], "data/pools.data", &["groups", "problems", "nodes"]),
     (
         &["hgroup", "redistribute"],
         "data/pools.data",
-        &["problems", "repairs", "groups", "nodes", "plan", "time", "score"],
+        &["problems", "repairs", "groups", "nodes", "plan", "time", "score", "next"],
     ),
     (
         &["hgroup", "compress", "--evacuate"],
         "data/pools.data",
-        &["problems", "candidates", "groups", "nodes", "plan", "time", "score"],
+        &["problems", "candidates", "groups", "nodes", "plan", "time", "score", "next"],
     ),
-    (&["hsqueeze", "--all"], "data/week.data", &["power", "groups", "nodes", "plan", "time", "score"]),
+    (
+        &["hsqueeze", "--all"],
+        "data/week.data",
+        &["power", "groups", "nodes", "plan", "time", "score", "next"],
+    ),
     (
         &["hspace", "--disk-template=drbd"],
         "data/unbalanced-drbd.data",
         &["capacity", "tiers", "failures", "nodes"],
     ),
-    (&["hcheck"], "data/offline-nodes.data", &["problems", "groups", "nodes"]),
+    (&["hcheck"], "data/offline-nodes.data", &["problems", "groups", "plan", "nodes", "next"]),
     (&["hcheck", "--without-node=node1"], "data/unbalanced-drbd.data", &["fates", "nodes"]),
-    (&["hroller"], "data/unbalanced-drbd.data", &["reboots", "plan", "time", "nodes"]),
+    (&["hroller"], "data/unbalanced-drbd.data", &["reboots", "plan", "time", "nodes", "next"]),
 ];
 
 /// Standard output, standard error and status of a run.
@@ -83,6 +95,105 @@ fn every_tool_writes_its_page() {
     }
 }
 
+/// The texts of the cells of a table, row by row, with its headings first.
+fn table(document: &Document<'_>, id: &str) -> Vec<Vec<String>> {
+    let table = document.descendants().find(|node| node.attribute("id") == Some(id)).unwrap();
+    let text = |cell: roxmltree::Node<'_, '_>| {
+        cell.descendants().filter(|node| node.is_text()).filter_map(|node| node.text()).collect::<String>()
+    };
+    let cells = |row: roxmltree::Node<'_, '_>| {
+        row.children().filter(|cell| cell.has_tag_name("th") || cell.has_tag_name("td")).map(text).collect()
+    };
+    table.descendants().filter(|node| node.has_tag_name("tr")).map(cells).collect()
+}
+
+/// The page of a run.
+fn page_of(words: &[&str]) -> String {
+    let directory = TempDir::new().unwrap();
+    let page = directory.path().join("page.html");
+    run(&[words, &["--report", page.to_str().unwrap()]].concat());
+    fs::read_to_string(page).unwrap()
+}
+
+/// The steps of a check are listed one by one, and columns without content are left out.
+#[test]
+fn checks_list_their_steps() {
+    let text = page_of(&["hcheck", "-t", "data/offline-nodes.data"]);
+    let steps = table(&check(&text), "step-table");
+    let headings = ["Step", "Subject", "From", "To", "What is done", "Gain", "Score after", "Disk", "Why"];
+    assert_eq!(steps[0], headings);
+    assert_eq!(steps.len(), 1 + 9);
+    assert_eq!(steps[1][..3], ["1", "dns1", "node4:node1"]);
+    assert_eq!(steps[1][7], "10.1 GiB");
+    assert!(text.contains("hbal --text-data=data/offline-nodes.data --all-groups --report=plan.html"));
+}
+
+/// The steps of a rolling reboot have phases, and say what they wait for.
+#[test]
+fn reboots_have_phases() {
+    let text = page_of(&["hroller", "-t", "data/unbalanced-drbd.data"]);
+    let steps = table(&check(&text), "step-table");
+    assert_eq!(steps[0], ["Step", "Phase", "Subject", "From", "To", "What is done", "Takes", "Waits for"]);
+    let phases: Vec<&str> = steps[1..].iter().map(|row| row[1].as_str()).collect();
+    let mut course = phases.clone();
+    course.dedup();
+    let first =
+        ["move away", "reboot", "wait", "resync disks", "move back"].map(|phase| format!("Group 1: {phase}"));
+    assert_eq!(course[..5], first);
+    assert_eq!(steps[6][7], "1, 2, 3 and 2 more: nothing may run on the node");
+    let next = phases.iter().position(|phase| *phase == "Group 2: move away").unwrap() + 1;
+    assert!(steps[next][7].ends_with("more: the group before must be finished"), "{:?}", steps[next]);
+    assert!(!text.contains("the same thing"), "{text}");
+}
+
+/// Amounts and times have the units that people use, and the figures of nodes are explained.
+#[test]
+fn units_and_figures_of_people() {
+    let text = page_of(&["hbal", "-t", "data/unbalanced-drbd.data"]);
+    check(&text);
+    for wanted in ["1.2 TiB to copy", ">30 min</text>", "Instances 5+2: 5 with their primary node here"] {
+        assert!(text.contains(wanted), "{wanted}");
+    }
+    for odd in ["1231.9", " min 0 s", " h 0 min"] {
+        assert!(!text.contains(odd), "{odd}");
+    }
+}
+
+/// A page says what to run next, and names its cluster.
+#[test]
+fn pages_lead_on() {
+    let text = page_of(&["hbal", "-t", "data/unbalanced-drbd.data"]);
+    for command in [
+        "hbal --text-data=data/unbalanced-drbd.data --print-commands",
+        "hbal --luxi --exec",
+        "htools undo JOURNAL",
+    ] {
+        assert!(text.contains(&format!("<pre><code>{command}</code></pre>")), "{command}");
+    }
+    assert!(text.contains("Cluster in <span class=\"w\">data/unbalanced-drbd.data</span>"));
+    let document = check(&text);
+    let copied = document.descendants().filter(|node| node.attribute("data-copy").is_some()).count();
+    assert_eq!(copied, 4);
+    assert!(!page_of(&["hbal", "-t", "data/balanced.data"]).contains("What to do next"));
+}
+
+/// Names stay whole where a browser would break them.
+#[test]
+fn names_do_not_break_at_hyphens() {
+    let directory = TempDir::new().unwrap();
+    let sample = fs::read_to_string("data/offline-nodes.data").unwrap();
+    let cluster = directory.path().join("named.data");
+    fs::write(&cluster, sample.replace("node4.", "rack-b-node4.")).unwrap();
+    let text = page_of(&["hcheck", "-t", cluster.to_str().unwrap()]);
+    check(&text);
+    let plain = text.matches("rack-b-node4").count();
+    assert!(plain > 5);
+    // Where a name is not marked, it is in a cell that does not break.
+    let marked = text.matches("<span class=\"w\">rack-b-node4").count();
+    let lines = text.matches("class=\"once\"").count();
+    assert!(marked > 5 && marked + lines >= plain, "{marked} of {plain}, {lines}");
+}
+
 /// A page says if the load of nodes was measured, and offers streams only if there are any.
 #[test]
 fn pages_say_what_holds() {
@@ -95,11 +206,12 @@ fn pages_say_what_holds() {
     };
     let unmeasured = "load not measured: every instance counts 1";
     let ganeti = of(&["-t", "data/unbalanced-drbd.data"]);
-    assert!(ganeti.contains(unmeasured) && ganeti.contains("As a stream (--stream)"));
+    assert!(ganeti.contains(unmeasured));
+    assert!(ganeti.contains("As a stream ("));
     let measured = of(&["-t", "data/unbalanced-drbd.data", "-U", loads.to_str().unwrap()]);
     assert!(!measured.contains(unmeasured));
     let pacemaker = of(&["-x", "data/pacemaker-vms.xml"]);
-    assert!(!pacemaker.contains("--stream"));
+    assert!(!pacemaker.contains("--stream") && pacemaker.contains("hbal --live --exec"));
 }
 
 /// A document on standard output can be combined with a page.

@@ -40,6 +40,8 @@ pub struct Group {
 /// A cluster, loaded, checked, tagged and indexed.
 #[derive(Debug, Clone)]
 pub struct Cluster {
+    /// Name of the cluster, if its source has one.
+    pub name: Option<String>,
     /// Node groups.
     pub groups: Vec<Group>,
     /// Nodes.

@@ -420,6 +420,11 @@ impl WorkingSet {
         (0..self.resources.len()).map(ResourceIdx::new)
     }
 
+    /// Name of the cluster (`cluster-name`), if it has one.
+    pub fn name(&self) -> Option<&str> {
+        self.hosts.iter().find_map(|host| host.attribute("#cluster-name"))
+    }
+
     /// The kinds of capacity that some host or resource has.
     pub fn attribute_indices(&self) -> impl Iterator<Item = AttributeIdx> + use<> {
         (0..self.attributes.len()).map(AttributeIdx::new)

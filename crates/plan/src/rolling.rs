@@ -61,6 +61,11 @@ impl Reboots {
         Ok(Reboots { work: work.finish()?, groups })
     }
 
+    /// Positions of the steps of each group, in order.
+    pub fn steps_by_group(&self) -> impl Iterator<Item = Range<usize>> {
+        self.groups.iter().map(|group| group.steps.clone())
+    }
+
     /// The lines of each group, in order. The steps after the reboot of the master are comments for a person.
     ///
     /// # Errors

@@ -8,9 +8,13 @@ use super::problems::{tag_text, unmet_reason};
 use super::{CheckResult, CheckStage, problem_rows as problems};
 use crate::affinity::UnmetKey;
 use crate::model::number::{counted, fixed};
-use crate::model::{Cluster, InstanceIdx};
+use crate::model::{Cluster, Draft, InstanceIdx, Step};
+use crate::report::balance::plan::steps::{PlannedMove, StepRows};
 use crate::report::cluster::nodes::html::NodeRows;
+use crate::report::form::amount::amount;
+use crate::report::form::html::commands::NextAction;
 use crate::report::form::html::grid::{Grid, GridCell, GridRow};
+use crate::report::form::html::words::unbroken;
 use crate::report::form::html::{PageAnswer, ReportPage, Section, class, sign, size};
 use crate::report::form::table::Align;
 use crate::report::form::tone::{Tone, of_change};
@@ -32,28 +36,42 @@ pub(crate) fn check(found: &CheckResult, cluster: &Cluster) -> ReportPage {
         fixer: "balancing",
     });
     let outcome = match (found.without_simulation, found.initial.needs_rebalance(), found.leaves_problems()) {
-        (true, ..) => "Looked at as it is, without balancing it on trial.",
-        (_, false, _) => "All is well.",
-        (_, _, false) => "Balancing would mend all that is wrong.",
-        (_, _, true) => "Balancing would not mend all that is wrong.",
+        (true, ..) => "Balancing was not simulated.",
+        (_, false, _) => "Nothing is wrong.",
+        (_, _, false) => "Balancing would fix all problems.",
+        (_, _, true) => "Balancing would not fix all problems.",
     };
     let sections = [
         problems::section(cluster, before, after),
         groups(found, cluster),
+        balancing(found, cluster),
         NodeRows { before: cluster, after: None, nodes: &nodes }.section(),
         idle_tags(found),
         unmet_keys(found),
     ];
     ReportPage {
         title: "Health of the cluster".to_owned(),
+        cluster: cluster.name.clone(),
         subject: format!("{} {outcome}", size(cluster, &nodes)),
         answers,
         sections: sections.into_iter().flatten().collect(),
+        next: match found.steps.iter().any(|steps| !steps.is_empty()) {
+            true => NextAction::Balance,
+            false => NextAction::Nothing,
+        },
     }
 }
 
+/// The steps of balancing, group after group.
+fn balancing(found: &CheckResult, cluster: &Cluster) -> Option<Section> {
+    let steps: Vec<Step> = found.steps.concat();
+    let moves = PlannedMove::all(&mut Draft::of(cluster), &steps, &[]);
+    let section = StepRows { cluster, moves: &moves, table: None, phases: &[] }.section()?;
+    Some(Section { title: "The steps of balancing", ..section })
+}
+
 fn mending(found: &CheckResult) -> PageAnswer {
-    let steps: usize = found.steps.iter().sum();
+    let steps: usize = found.step_counts().iter().sum();
     let sum = |groups: &[GroupHealth]| groups.iter().map(|group| group.score).sum::<f64>();
     let (before, after) = (sum(&found.initial.groups), sum(&found.last().groups));
     let stopped = found.stopped.map(|stopped| format!("{} ended the simulation", stopped.subject()));
@@ -83,8 +101,8 @@ fn groups(found: &CheckResult, cluster: &Cluster) -> Option<Section> {
         cells.extend(after.map(|after| GridCell::of(wrong(after))));
         cells.push(GridCell::number(fixed(group.score, 4), group.score));
         cells.extend(after.map(|after| GridCell::number(fixed(after.score, 4), after.score)));
-        cells.extend(found.steps.get(at).map(|steps| GridCell::count(*steps)));
-        GridRow { cells, changes: found.steps.get(at).is_some_and(|steps| *steps > 0) }
+        cells.extend(found.steps.get(at).map(|steps| GridCell::count(steps.len())));
+        GridRow { cells, changes: found.steps.get(at).is_some_and(|steps| !steps.is_empty()) }
     };
     let titles = match found.rebalanced {
         Some(_) => vec![
@@ -109,7 +127,7 @@ fn groups(found: &CheckResult, cluster: &Cluster) -> Option<Section> {
 
 fn idle_tags(found: &CheckResult) -> Option<Section> {
     let lines: Vec<String> = found.idle_tags.iter().map(tag_text).collect();
-    let list = html! { ul { @for line in &lines { li { (line) } } } };
+    let list = html! { ul { @for line in &lines { li { (unbroken(line)) } } } };
     Section::of("tags", "Tags without effect", Some(list).filter(|_| !lines.is_empty()))
 }
 
@@ -166,9 +184,11 @@ pub(crate) fn loss(found: &Loss, cluster: &Cluster) -> ReportPage {
         [fates(found, cluster), NodeRows { before: cluster, after: None, nodes: &nodes }.section()];
     ReportPage {
         title: format!("Without {}", names.join(", ")),
+        cluster: cluster.name.clone(),
         subject: size(cluster, &nodes),
         answers,
         sections: sections.into_iter().flatten().collect(),
+        next: NextAction::Nothing,
     }
 }
 
@@ -178,13 +198,13 @@ fn fates(found: &Loss, cluster: &Cluster) -> Option<Section> {
         let there = cluster.instance(instance);
         let fate = html! {
             span class=[class(tone)] { (sign(tone)) (text) }
-            @for line in &details { small class="line" { (line) } }
+            @for line in &details { small class="line" { (unbroken(line)) } }
         };
         GridRow {
             cells: vec![
                 GridCell::text(there.alias()),
                 GridCell::of(fate),
-                GridCell::number(format!("{} MiB", there.mem.0), there.mem.as_f64()),
+                GridCell::number(amount(there.mem), there.mem.as_f64()),
                 GridCell::text(there.template.as_str()),
             ],
             changes: tone == Tone::Bad,

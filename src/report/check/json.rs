@@ -154,7 +154,7 @@ pub(crate) fn of_check(check: &CheckResult, cluster: &Cluster) -> CheckDocument 
             simulation: !check.without_simulation,
             needs_rebalance: check.initial.needs_rebalance(),
             initial: state(&check.initial, cluster, &[]),
-            rebalanced: rebalanced.map(|found| state(found, cluster, &check.steps)),
+            rebalanced: rebalanced.map(|found| state(found, cluster, &check.step_counts())),
             stopped: check.stopped,
             tags_without_effect: check.idle_tags.iter().map(tag).collect(),
             unmet_keys: check.unmet_keys.iter().map(UnmetView::of).collect(),

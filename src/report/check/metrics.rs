@@ -12,7 +12,7 @@ pub(crate) fn tell(sheet: &mut Sheet, check: &CheckResult, cluster: &Cluster) {
     tell_problems(sheet, &check.initial, &groups, "now");
     if !check.without_simulation {
         tell_problems(sheet, check.last(), &groups, "balanced");
-        let steps = check.steps.iter().copied().chain(std::iter::repeat(0));
+        let steps = check.step_counts().into_iter().chain(std::iter::repeat(0));
         for (group, steps) in check.initial.groups.iter().zip(steps) {
             sheet.count(Family::CheckMoves, &[groups.get(group.group)], steps);
         }

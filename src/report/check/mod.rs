@@ -16,7 +16,7 @@ use statistics::{of_cluster, of_group};
 
 use crate::affinity::UnmetKey;
 use crate::load::tag_review::IdleTag;
-use crate::model::Cluster;
+use crate::model::{Cluster, Step};
 use crate::report::form::shell::Assignments;
 use crate::search::Stopped;
 use crate::search::health::{GroupHealth, ProblemCounts};
@@ -52,8 +52,8 @@ pub(crate) struct CheckResult {
     pub initial: Snapshot,
     /// The cluster after balancing, if that was simulated.
     pub rebalanced: Option<Snapshot>,
-    /// Number of balancing steps of each group, in the order of the snapshots.
-    pub steps: Vec<usize>,
+    /// Balancing steps of each group, in the order of the snapshots.
+    pub steps: Vec<Vec<Step>>,
     /// Reason that the balancing of a group ended early, if it did.
     pub stopped: Option<Stopped>,
     /// True if the simulation was turned off.
@@ -68,6 +68,11 @@ impl CheckResult {
     /// The latest known state.
     pub(crate) fn last(&self) -> &Snapshot {
         self.rebalanced.as_ref().unwrap_or(&self.initial)
+    }
+
+    /// Number of balancing steps of each group, in the order of the snapshots.
+    pub(crate) fn step_counts(&self) -> Vec<usize> {
+        self.steps.iter().map(Vec::len).collect()
     }
 
     /// Tells if the exit status reports problems: any present ones, even if balancing would fix them.

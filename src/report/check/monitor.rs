@@ -158,7 +158,7 @@ fn performance(check: &CheckResult, cluster: &Cluster, severities: &Severities) 
         })
         .collect();
     if check.rebalanced.is_some() {
-        data.push(format!("steps={};;;0", check.steps.iter().sum::<usize>()));
+        data.push(format!("steps={};;;0", check.step_counts().iter().sum::<usize>()));
     }
     let online = || cluster.nodes.iter().filter(|node| !node.spec.offline);
     let existing = cluster.instances.iter().filter(|i| !i.forthcoming).count();

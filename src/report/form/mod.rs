@@ -1,5 +1,6 @@
 //! Output formats, with the parts that several subjects share.
 
+pub(in crate::report) mod amount;
 pub(crate) mod file;
 pub(crate) mod html;
 pub(crate) mod json;

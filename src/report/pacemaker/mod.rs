@@ -7,6 +7,7 @@ pub(crate) mod commands;
 mod container;
 pub mod crm_simulate;
 pub(crate) mod fit;
+pub(crate) mod html;
 pub(crate) mod json;
 pub(crate) mod lint;
 pub(crate) mod optimum;

@@ -79,7 +79,7 @@ impl SurvivalResult<'_> {
     }
 
     /// The reasons that resources stay down after a loss.
-    fn reasons(&self, loss: &HostLoss) -> Result<Vec<String>, PlacingError> {
+    pub(super) fn reasons(&self, loss: &HostLoss) -> Result<Vec<String>, PlacingError> {
         let (left, placed) = aftermath(self.settled, self.strategy, &loss.hosts)?;
         let explainer = PlacementExplainer::of(&left, self.strategy, &placed)?;
         let changes = ResourceChanges::of(&left, self.strategy, &placed);
@@ -97,7 +97,7 @@ impl SurvivalResult<'_> {
         Ok(std::iter::once(head).chain(loss.down.iter().map(line)).collect())
     }
 
-    fn hosts(&self, loss: &HostLoss) -> String {
+    pub(super) fn hosts(&self, loss: &HostLoss) -> String {
         let names = loss.hosts.iter().map(|host| shown_name(&self.settled.host(*host).name));
         names.collect::<Vec<_>>().join(", ")
     }

@@ -76,21 +76,27 @@ pub(crate) fn unplaced(
     Ok(unplaced.into_iter().filter_map(|resource| explainer.why(resource)).map(line).collect())
 }
 
+/// The action on a resource, in a few words; `-` if it stays where it is.
+pub(super) fn action_text(set: &WorkingSet, changes: &ResourceChanges, resource: ResourceIdx) -> String {
+    let of = set.resource(resource);
+    match ResourceAction::of(set, changes, resource) {
+        ResourceAction::None if !set.is_managed(resource) => "unmanaged".to_owned(),
+        ResourceAction::None if of.stopped && of.active.is_none() => "stopped on purpose".to_owned(),
+        ResourceAction::None if of.active.is_none() => "stays stopped".to_owned(),
+        ResourceAction::None => "-".to_owned(),
+        ResourceAction::Held => "cannot be stopped".to_owned(),
+        ResourceAction::Blocked => "not started".to_owned(),
+        action => action.to_string(),
+    }
+}
+
 fn resources(set: &WorkingSet, changes: &ResourceChanges) -> Vec<String> {
     let name = |host: Option<HostIdx>| host.map_or("-".to_owned(), |host| shown_name(&set.host(host).name));
     let mut table = Table::new(["Resource", "Was", "Now", "Action"].map(|title| (title, Align::Left)));
     for resource in primitives(set) {
         let of = set.resource(resource);
         let change = changes.get(resource);
-        let text = match ResourceAction::of(set, changes, resource) {
-            ResourceAction::None if !set.is_managed(resource) => "unmanaged".to_owned(),
-            ResourceAction::None if of.stopped && of.active.is_none() => "stopped on purpose".to_owned(),
-            ResourceAction::None if of.active.is_none() => "stays stopped".to_owned(),
-            ResourceAction::None => "-".to_owned(),
-            ResourceAction::Held => "cannot be stopped".to_owned(),
-            ResourceAction::Blocked => "not started".to_owned(),
-            action => action.to_string(),
-        };
+        let text = action_text(set, changes, resource);
         let was: Vec<String> = of.active_hosts().map(|host| name(Some(host))).collect();
         let was = if was.is_empty() { name(None) } else { was.join(",") };
         table.push(vec![
@@ -120,7 +126,7 @@ fn hosts(set: &WorkingSet, placed: &AllPlaced) -> Vec<String> {
     trimmed(&table)
 }
 
-fn state(set: &WorkingSet, host: HostIdx) -> &'static str {
+pub(super) fn state(set: &WorkingSet, host: HostIdx) -> &'static str {
     let state = set.host(host).state;
     match () {
         () if state.unclean => "lost",
@@ -133,7 +139,7 @@ fn state(set: &WorkingSet, host: HostIdx) -> &'static str {
 }
 
 /// The hosts whose capacity is exceeded.
-fn overcommitted(set: &WorkingSet, placed: &AllPlaced) -> Vec<String> {
+pub(super) fn overcommitted(set: &WorkingSet, placed: &AllPlaced) -> Vec<String> {
     let is_over = |host: &HostIdx| {
         let had = &set.host(*host).capacity;
         placed.remaining[host.get()].iter().any(|(kind, left)| left < 0 && left < had.get(kind))

@@ -77,6 +77,28 @@ pub(super) fn short(set: &WorkingSet, reasons: &PlaceReasons) -> String {
     texts.collect::<Vec<_>>().join("; ")
 }
 
+/// The reason for the place of a primitive in one line, or the obstacle on each host if it has none.
+pub(super) fn in_short(
+    grounds: &PlacementExplainer<'_>,
+    changes: &ResourceChanges,
+    resource: ResourceIdx,
+) -> String {
+    let words = PlaceWords { set: grounds.set };
+    let place = grounds.why(resource).map(|reasons| match reasons.host {
+        Some(_) => {
+            let advantage = words.advantage(&reasons);
+            let advantage = advantage.trim_start_matches([',', ':', ' ']);
+            match advantage.strip_prefix("before ") {
+                Some(rest) => format!("preferred to {rest}"),
+                None => advantage.to_owned(),
+            }
+        }
+        None => short(grounds.set, &reasons),
+    });
+    let texts = [place, words.cause(changes, resource)].into_iter().flatten();
+    texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
 struct PlaceWords<'a> {
     set: &'a WorkingSet,
 }

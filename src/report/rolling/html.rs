@@ -7,14 +7,17 @@ use maud::{Markup, html};
 use super::text::node_names;
 use crate::model::number::counted;
 use crate::model::{Cluster, Mib, NodeIdx};
+use crate::plan::rolling::Reboots;
 use crate::plan::shell::Line;
-use crate::plan::work::Task;
+use crate::plan::work::{Task, WorkStep};
 use crate::report::balance::plan::steps::StepRows;
 use crate::report::cluster::nodes::html::NodeRows;
-use crate::report::cluster::summary::gib;
+use crate::report::form::amount::amount;
+use crate::report::form::html::commands::{NextAction, copyable};
+use crate::report::form::html::words::unbroken;
 use crate::report::form::html::{PageAnswer, ReportPage, Section, alias, size};
 use crate::report::form::tone::Tone;
-use crate::report::timetable::{Timetable, duration, html as timing};
+use crate::report::timetable::{Timetable, estimated, html as timing};
 use crate::search::rolling::Part;
 
 /// A plan of reboots.
@@ -24,6 +27,7 @@ pub(crate) struct RollingReport<'a> {
     pub groups: &'a [(&'a Part, Vec<Line>)],
     /// Number of all groups.
     pub count: usize,
+    pub reboots: &'a Reboots,
     pub table: &'a Timetable<'a>,
 }
 
@@ -32,18 +36,37 @@ impl RollingReport<'_> {
         let nodes: Vec<NodeIdx> = self.groups.iter().flat_map(|(part, _)| &part.nodes).copied().collect();
         let mut sorted = nodes.clone();
         sorted.sort_unstable();
+        let phases = self.phases();
         let sections = [
             Section::of("reboots", "Reboots, group after group", Some(self.reboots())),
-            StepRows { cluster: self.cluster, moves: &[], table: Some(self.table) }.section(),
+            StepRows { cluster: self.cluster, moves: &[], table: Some(self.table), phases: &phases }
+                .section(),
             timing::section(self.table),
             NodeRows { before: self.cluster, after: None, nodes: &sorted }.section(),
         ];
         ReportPage {
             title: "Rolling reboots".to_owned(),
+            cluster: self.cluster.name.clone(),
             subject: size(self.cluster, &sorted),
             answers: self.answers(nodes.len()),
             sections: sections.into_iter().flatten().collect(),
+            next: if nodes.is_empty() { NextAction::Nothing } else { NextAction::RunScript },
         }
+    }
+
+    /// Phase of each step.
+    fn phases(&self) -> Vec<String> {
+        let groups = (1..).zip(self.reboots.steps_by_group());
+        let of_group = |(number, steps): (usize, std::ops::Range<usize>)| {
+            let steps = &self.reboots.work.steps[steps];
+            let is_reboot = |step: &WorkStep| matches!(step.task, Task::Reboot | Task::RebootByHand);
+            let reboot = steps.iter().position(is_reboot).unwrap_or(steps.len());
+            let phase = move |(at, step): (usize, &WorkStep)| {
+                format!("Group {number}: {}", phase_words(&step.task, at > reboot))
+            };
+            steps.iter().enumerate().map(phase).collect::<Vec<_>>()
+        };
+        groups.flat_map(of_group).collect()
     }
 
     fn answers(&self, nodes: usize) -> Vec<PageAnswer> {
@@ -56,7 +79,8 @@ impl RollingReport<'_> {
         let shown = (self.groups.len() < self.count)
             .then(|| format!("{} of {} shown", self.groups.len(), self.count));
         let (memory, disk) = self.table.data;
-        let copied = |what: &str, amount: Mib| format!("{} GiB of {what}", gib(amount.as_f64()));
+        let copied =
+            |what: &str, copied: Mib| (copied > Mib::ZERO).then(|| format!("{} of {what}", amount(copied)));
         vec![
             answer("How often", counted(self.count, "group"), shown.into_iter().collect()),
             answer(
@@ -67,11 +91,15 @@ impl RollingReport<'_> {
             answer(
                 "What moves meanwhile",
                 counted(moved.len(), "instance"),
-                vec![copied("memory", memory), copied("disk", disk), "there and back".to_owned()],
+                [copied("memory", memory), copied("disk", disk)]
+                    .into_iter()
+                    .flatten()
+                    .chain(["there and back".to_owned()])
+                    .collect(),
             ),
             answer(
                 "How long it takes",
-                duration(self.table.stream.total()),
+                estimated(self.table.stream.total()),
                 by_hand.then(|| "the master node is rebooted by hand".to_owned()).into_iter().collect(),
             ),
         ]
@@ -90,14 +118,27 @@ impl RollingReport<'_> {
                             strong { (counted(part.nodes.len(), "node")) }
                             @if !part.moves.is_empty() { ", " (counted(part.moves.len(), "instance")) " elsewhere" }
                         }
-                        ul class="names" { @for name in node_names(self.cluster, part) { li { (alias(self.cluster, name)) } } }
+                        ul class="names" { @for name in node_names(self.cluster, part) { li { (unbroken(alias(self.cluster, name))) } } }
                         details {
                             summary { "Commands" }
-                            pre { code { @for line in commands { (line.to_string()) "\n" } } }
+                            (copyable(&commands.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))
                         }
                     }
                 }
             }
         }
+    }
+}
+
+/// Phase of a reboot to which an operation belongs.
+fn phase_words(task: &Task, is_rebooted: bool) -> &'static str {
+    match (task, is_rebooted) {
+        (Task::Move(_) | Task::Cross(_), false) => "move away",
+        (Task::Move(_) | Task::Cross(_), true) => "move back",
+        (Task::Stop, _) => "stop",
+        (Task::Start, _) => "start",
+        (Task::Await, _) => "wait",
+        (Task::Resync, _) => "resync disks",
+        _ => "reboot",
     }
 }

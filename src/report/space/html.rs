@@ -7,8 +7,9 @@ use crate::model::number::counted;
 use crate::model::{Cluster, Mib};
 use crate::report::balance::components::score;
 use crate::report::cluster::nodes::html::NodeRows;
-use crate::report::cluster::summary::gib;
+use crate::report::form::amount::{amount, amount_of};
 use crate::report::form::html::bars::{drawn, rectangle};
+use crate::report::form::html::commands::NextAction;
 use crate::report::form::html::grid::{Grid, GridCell, GridRow};
 use crate::report::form::html::{PageAnswer, ReportPage, Section, size};
 use crate::report::form::table::Align;
@@ -27,7 +28,7 @@ pub(crate) struct SpaceReport<'a> {
 
 fn size_text(size: Size) -> String {
     let Size { memory, disk, vcpus, .. } = size;
-    format!("{} GiB memory, {} GiB disk, {}", gib(memory.as_f64()), gib(disk.as_f64()), counted_cpus(vcpus))
+    format!("{} of memory, {} of disk, {}", amount(memory), amount(disk), counted_cpus(vcpus))
 }
 
 fn counted_cpus(vcpus: i64) -> String {
@@ -46,13 +47,15 @@ impl SpaceReport<'_> {
         ];
         ReportPage {
             title: "Room for more instances".to_owned(),
+            cluster: self.cluster.name.clone(),
             subject: format!(
-                "{} New ones have disk template {}; after is when all tiers are filled in.",
+                "{} New instances have disk template {}. \"After\" means with as many instances of shrinking sizes as fit.",
                 size(self.cluster, &nodes),
                 self.start.template()
             ),
             answers: self.answers(),
             sections: sections.into_iter().flatten().collect(),
+            next: NextAction::Nothing,
         }
     }
 
@@ -118,8 +121,8 @@ impl SpaceReport<'_> {
         let whole = |n: f64| format!("{n:.0}");
         type Shown<'s> = &'s dyn Fn(f64) -> String;
         let mut rows: Vec<(&str, [f64; 3], Shown<'_>)> = vec![
-            ("Memory (GiB)", mib(|share| share.memory), &gib),
-            ("Disk (GiB)", mib(|share| share.disk), &gib),
+            ("Memory", mib(|share| share.memory), &amount_of),
+            ("Disk", mib(|share| share.disk), &amount_of),
             ("Virtual CPUs", number(|share| share.vcpus), &whole),
         ];
         if self.start.exclusive_storage {
@@ -137,8 +140,8 @@ impl SpaceReport<'_> {
                 ("Of what", Align::Left),
                 ("Share", Align::Left),
                 ("In use", Align::Right),
-                ("For new ones", Align::Right),
-                ("For nobody", Align::Right),
+                ("For new instances", Align::Right),
+                ("Unusable", Align::Right),
             ],
             rows: rows.into_iter().map(row).collect(),
             noun: Some("row"),
@@ -146,8 +149,8 @@ impl SpaceReport<'_> {
         let body = html! {
             p class="legend" {
                 span { span class="key b" {} "in use" }
-                span { span class="key a" {} "new instances can have it" }
-                span { span class="key r" {} "nobody can: reserved, or something else is missing there" }
+                span { span class="key a" {} "for new instances" }
+                span { span class="key r" {} "cannot be used: reserved, or something else is missing on the node" }
             }
             (grid.markup())
         };
@@ -159,8 +162,8 @@ impl SpaceReport<'_> {
         let row = |tier: &crate::report::space::Tier| {
             let Size { memory, disk, vcpus, .. } = tier.size;
             let cells = vec![
-                GridCell::number(gib(memory.as_f64()), memory.as_f64()),
-                GridCell::number(gib(disk.as_f64()), disk.as_f64()),
+                GridCell::number(amount(memory), memory.as_f64()),
+                GridCell::number(amount(disk), disk.as_f64()),
                 GridCell::number(vcpus.to_string(), vcpus as f64),
                 GridCell::count(tier.count),
             ];
@@ -170,8 +173,8 @@ impl SpaceReport<'_> {
             id: "tier-table",
             caption: "What fits, size after size",
             columns: vec![
-                ("Memory (GiB)", Align::Right),
-                ("Disk (GiB)", Align::Right),
+                ("Memory", Align::Right),
+                ("Disk", Align::Right),
                 ("CPUs", Align::Right),
                 ("Instances", Align::Right),
             ],

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{Timetable, duration, what, why};
+use super::ticks::ticks;
+use super::waits::why;
+use super::{Timetable, duration, estimated, what};
 use crate::model::shown::{escaped, shown_name};
 use crate::plan::graph::{StepIdx, Strength};
 use crate::plan::work::WorkStep;
@@ -29,7 +31,7 @@ pub(crate) fn dot(table: &Timetable<'_>) -> String {
             (_, true) => "bold",
             _ => "solid",
         };
-        let label = quoted(&why(&edge.why));
+        let label = quoted(&why(table.work, edge));
         let _ = writeln!(
             out,
             "  s{} -> s{} [style={style}, label=\"{label}\", fontsize=9];",
@@ -64,6 +66,14 @@ fn nodes(step: &WorkStep) -> Vec<&str> {
     nodes.sort_unstable();
     nodes.dedup();
     nodes
+}
+
+/// A node's name, cut where it is too long for the chart.
+fn shortened(name: &str) -> String {
+    match name.chars().count() {
+        0..=NAME => name.to_owned(),
+        _ => name.chars().take(NAME - 1).chain(['…']).collect(),
+    }
 }
 
 /// Number of bars in the chart.
@@ -104,25 +114,24 @@ pub(crate) fn svg(table: &Timetable<'_>, colours: &Palette) -> String {
     let title = format!(
         "{} steps: {} as a stream, {} by jobsets, critical path {}",
         table.work.steps.len(),
-        duration(total),
-        duration(table.by_jobsets.total()),
-        duration(table.critical_seconds)
+        estimated(total),
+        estimated(table.by_jobsets.total()),
+        estimated(table.critical_seconds)
     );
     let mut out = colours.begin((width, height), &title, (MARGIN, 20.0));
     let grid = colours.grid;
-    for quarter in 0..=4 {
-        let at = total * f64::from(quarter) / 4.0;
+    for at in ticks(total) {
         // Writing to a string cannot fail.
         let _ = writeln!(
             out,
             "<path d=\"M {0:.1} {TOP} V {y:.1}\" stroke=\"{grid}\"/><text x=\"{0:.1}\" y=\"{1:.1}\" text-anchor=\"middle\">{2}</text>",
             x(at),
             y + 16.0,
-            duration(at)
+            if at > 0.0 { duration(at) } else { "0".to_owned() }
         );
     }
     for (node, top) in &tops {
-        let name: String = shown_name(node).to_string().chars().take(NAME).collect();
+        let name = shortened(&shown_name(node));
         let _ = writeln!(
             out,
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
@@ -145,8 +154,8 @@ pub(crate) fn svg(table: &Timetable<'_>, colours: &Palette) -> String {
             "<g><title>{step}. {}: {} from {}</title><rect x=\"{left:.1}\" y=\"{:.1}\" width=\"{bar:.1}\" height=\"{:.1}\" \
              fill=\"{ground}\" stroke=\"{line}\"{edge}/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"10\">{label}</text></g>",
             escaped(&what(table.work.step(step))),
-            duration(end - begin),
-            duration(begin),
+            estimated(end - begin),
+            estimated(begin),
             top + 1.0,
             ROW - 3.0,
             left + bar / 2.0,

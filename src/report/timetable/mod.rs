@@ -3,9 +3,12 @@
 mod document;
 mod drawing;
 pub(super) mod html;
+mod ticks;
+pub(in crate::report) mod waits;
 
 pub(crate) use self::document::document;
 pub(crate) use self::drawing::{bars, dot, svg};
+use self::waits::why;
 use crate::model::number::counted;
 use crate::model::shown::shown_name;
 use crate::model::{Concession, Mib, Placement};
@@ -81,7 +84,7 @@ pub(crate) fn text(table: &Timetable<'_>) -> Vec<String> {
         lines.push(format!("  {:>width$}. {}, {time}", step.number(), what(it)));
         for edge in table.before(step) {
             let hard = if edge.strength == Strength::Should { ", if that is done" } else { "" };
-            lines.push(format!("  {:width$}  waits for {}: {}{hard}", "", edge.before, why(&edge.why)));
+            lines.push(format!("  {:width$}  waits for {}: {}{hard}", "", edge.before, why(work, edge)));
         }
     }
     let path: Vec<String> = table.critical.iter().map(ToString::to_string).collect();
@@ -128,18 +131,6 @@ fn place(at: &Placement<String>) -> String {
     format!("{}{}", shown_name(&at.primary), secondary.unwrap_or_default())
 }
 
-/// The reason that a step waits, in words.
-pub(super) fn why(why: &EdgeReason<String>) -> String {
-    match why {
-        EdgeReason::Instance => "the same instance".to_owned(),
-        EdgeReason::Room(node) => format!("room on {}", shown_name(node)),
-        EdgeReason::Mirror(node) => format!("N+1 on {}", shown_name(node)),
-        EdgeReason::Tag(node) => format!("an exclusion tag on {}", shown_name(node)),
-        EdgeReason::Power => "the power of one node after the other".to_owned(),
-        EdgeReason::Order => "one thing after the other".to_owned(),
-    }
-}
-
 /// The limits that are set, in brackets; empty if there are none.
 pub(super) fn limits(limits: &StreamLimits) -> String {
     let StreamLimits { parallel, out_per_node, in_per_node, syncs, per_group } = limits;
@@ -155,20 +146,52 @@ pub(super) fn limits(limits: &StreamLimits) -> String {
     if given.is_empty() { String::new() } else { format!(" (at most {})", given.join(", ")) }
 }
 
-/// A time in words: `1 h 2 min`, `3 min 4 s`, `5 s`.
+/// A time in words: `2 d 3 h`, `1 h 2 min`, `3 min 4 s`, `5 s`.
 pub(crate) fn duration(seconds: f64) -> String {
     let whole = seconds.round().clamp(0.0, 1e15) as u64;
-    let (hours, minutes, rest) = (whole / 3600, whole / 60 % 60, whole % 60);
-    match (hours, minutes) {
-        (0, 0) => format!("{rest} s"),
-        (0, _) => format!("{minutes} min {rest} s"),
-        _ => format!("{hours} h {minutes} min"),
+    let parts = [(86_400, "d"), (3600, "h"), (60, "min"), (1, "s")];
+    let first = parts.iter().position(|(size, _)| whole >= *size).unwrap_or(parts.len() - 1);
+    let mut left = whole;
+    let mut words = Vec::new();
+    for (size, unit) in parts.iter().skip(first).take(2) {
+        if left >= *size || words.is_empty() {
+            words.push(format!("{} {unit}", left / size));
+        }
+        left %= size;
     }
+    words.join(" ")
+}
+
+/// An estimated time in words, in whole minutes from ten minutes on.
+pub(in crate::report) fn estimated(seconds: f64) -> String {
+    let is_long = (600.0..3600.0).contains(&seconds);
+    duration(if is_long { (seconds / 60.0).round() * 60.0 } else { seconds })
 }
 
 fn size(size: Mib) -> String {
     match size.0 {
         mib if mib < 10 * 1024 => format!("{mib} MiB"),
         _ => format!("{:.1} GiB", size.as_f64() / 1024.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_as_people_say_them() {
+        let of = |seconds| (duration(seconds), estimated(seconds));
+        let both = |text: &str| (text.to_owned(), text.to_owned());
+        assert_eq!(of(0.4), both("0 s"));
+        assert_eq!(of(180.0), both("3 min"));
+        assert_eq!(of(184.0), both("3 min 4 s"));
+        assert_eq!(of(3600.0), both("1 h"));
+        assert_eq!(of(3725.0), both("1 h 2 min"));
+        assert_eq!(of(183_600.0), both("2 d 3 h"));
+        assert_eq!(of(1792.0), ("29 min 52 s".to_owned(), "30 min".to_owned()));
+        assert_eq!(of(3599.0), ("59 min 59 s".to_owned(), "1 h".to_owned()));
+        assert_eq!(of(599.0), both("9 min 59 s"));
+        assert_eq!(of(f64::NAN), both("0 s"));
     }
 }

@@ -46,7 +46,7 @@ fn moves(read: &Cluster, limit: Duration, sheet: &mut Sheet) {
     let result = CheckResult {
         rebalanced: needs_rebalance.then(|| state(&draft)),
         steps: if needs_rebalance {
-            found.iter().map(|(_, found)| found.steps.len()).collect()
+            found.iter().map(|(_, found)| found.steps.clone()).collect()
         } else {
             Vec::new()
         },

@@ -63,7 +63,7 @@ pub(super) fn find(
         None
     };
     let each = || after.iter().flatten();
-    let (steps, stopped) = (each().map(|g| g.steps).collect(), each().find_map(|g| g.stopped));
+    let (steps, stopped) = (each().map(|g| g.steps.clone()).collect(), each().find_map(|g| g.stopped));
     let rebalanced =
         after.map(|groups| Snapshot::of(groups.into_iter().map(|group| group.health).collect(), checks));
     // Only these outputs show the lists.

@@ -10,6 +10,7 @@ mod follow;
 mod lint;
 mod options;
 mod relocation;
+mod report;
 mod rows;
 mod run;
 mod simulate;
@@ -103,6 +104,7 @@ fn unknown_command(word: &str) -> String {
 pub(crate) fn run(options: HplaceOptions) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     let output = &mut output;
+    report::check(&options)?;
     if let Some(journal) = &options.execution.resume {
         return follow::resume(&options, journal, output);
     }

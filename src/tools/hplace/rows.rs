@@ -193,6 +193,10 @@ pub(crate) const SPEC: Spec<HplaceOptions> = Spec {
             .only(CHANGING),
         &[YES.only(CHANGING), JOURNAL.only(CHANGING), RESUME.only(CHANGING)],
         &JSON,
+        &REPORT
+            .says("write the placement to FILE as a page for browsers")
+            .more("The page has the reason of each place, nodes before and after, and the loss of each node.")
+            .only(PLACING),
         &[VERBOSE, QUIET],
         &LAST,
     ],

@@ -5,6 +5,7 @@ use anyhow::bail;
 use super::best;
 use super::carry;
 use super::cluster::load_with;
+use super::report;
 use super::{HplaceOptions, PlacementCommand};
 use crate::load::lookup::hint;
 use crate::model::shown::shown_name;
@@ -27,6 +28,7 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
     if carry::is_asked(options) {
         let cib = options.read_cib(output)?;
         let (strategy, placed) = best::placed(&cib.set, options)?;
+        report::write(options, &cib.set, strategy, &placed)?;
         return carry::bring(options, &cib, strategy, &placed, output);
     }
     let set = &load_with(options, guests(options), output)?;
@@ -38,6 +40,7 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
     let asked = asked(set, options)?;
     let (strategy, placed) = best::placed(set, options)?;
     let plan = transition(set, strategy, &placed);
+    report::write(options, set, strategy, &placed)?;
     if as_json && options.forms.transition {
         output.write(&json::text(&documents::document_with_plan(set, strategy, &placed, &plan)?)?)?;
     } else if as_json {

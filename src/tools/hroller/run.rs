@@ -63,7 +63,9 @@ pub(super) fn run(
         let rates = execution::rates(&options.execution)?;
         let table = Timetable::of(&reboots.work, rates, options.execution.limits);
         let groups: Vec<_> = shown.iter().zip(reboots.lines_by_group()?).collect();
-        Ok(RollingReport { cluster, groups: &groups, count: parts.len(), table: &table }.page())
+        let report =
+            RollingReport { cluster, groups: &groups, count: parts.len(), reboots: &reboots, table: &table };
+        Ok(report.page())
     })?;
     if options.execution.prints_document() {
         let document = execution::shown(&options.execution, &reboots.work, true, output)?;

@@ -56,13 +56,13 @@ pub(super) fn read_cluster(source: &impl LiveSource, detail: Detail) -> Result<R
     let node_by_name = by_name(&nodes);
     let instances =
         source.each(ClusterPart::Instances, |name, instance| read_instance(name, instance, &node_by_name))?;
-    let ClusterInfo { master, tags, policy, hypervisor } =
+    let ClusterInfo { name, master, tags, policy, hypervisor } =
         source.info(|info| read_info(info, &node_by_name))?;
     for node in &mut nodes {
         node.hypervisor = Some(hypervisor);
     }
     nodes[master.get()].master = true;
-    Ok(RawCluster { groups, nodes, instances, tags, policy, warnings, ..RawCluster::default() })
+    Ok(RawCluster { name, groups, nodes, instances, tags, policy, warnings, ..RawCluster::default() })
 }
 
 pub(super) fn by_uuid(groups: &[RawGroup]) -> HashMap<&str, GroupIdx> {
@@ -191,6 +191,7 @@ fn read_instance(
 
 /// The information about the cluster that is used.
 struct ClusterInfo {
+    name: Option<String>,
     master: NodeIdx,
     tags: Vec<String>,
     policy: InstancePolicy,
@@ -198,10 +199,12 @@ struct ClusterInfo {
 }
 
 fn read_info(info: &Object<'_, '_>, nodes: &HashMap<&str, NodeIdx>) -> Result<ClusterInfo> {
+    // Only pages show the name, so a missing one is no error.
+    let name = info.get("name").and_then(|name| name.string().ok()).map(str::to_owned);
     let master = info.string("master")?;
     let tags = info.strings("tags")?;
     let policy = read_policy(&info.object("ipolicy")?)?;
     let hypervisor = info.enumeration("default_hypervisor")?;
     let unknown = || info.key_error("master", format!("no node has the name '{}'", shown_name(master)));
-    Ok(ClusterInfo { master: *nodes.get(master).ok_or_else(unknown)?, tags, policy, hypervisor })
+    Ok(ClusterInfo { name, master: *nodes.get(master).ok_or_else(unknown)?, tags, policy, hypervisor })
 }

@@ -70,6 +70,7 @@ pub fn merge(raw: RawCluster, options: &MergeOptions) -> Result<Cluster> {
         instances.push(new);
     }
     let mut cluster = Cluster {
+        name: raw.name,
         groups,
         nodes,
         instances,

@@ -20,6 +20,8 @@ pub enum Detail {
 /// A cluster as read from a source.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RawCluster {
+    /// Name of the cluster, if the source has one.
+    pub name: Option<String>,
     /// Node groups, in the order of the source.
     pub groups: Vec<RawGroup>,
     /// Nodes, in the order of the source.

@@ -15,8 +15,8 @@ use htools_model::{Cluster, Draft, GroupIdx, NodeIdx, Step};
 /// A group after it was balanced.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rebalanced {
-    /// Number of steps.
-    pub steps: usize,
+    /// The steps.
+    pub steps: Vec<Step>,
     /// Reason for an early end of the search, if there was one.
     pub stopped: Option<Stopped>,
     /// Health of the group after the steps.
@@ -36,8 +36,8 @@ pub struct TrialBalance {
 }
 
 impl TrialBalance {
-    /// Balances some nodes (ascending). Returns the number of steps and the reason for an early end.
-    fn run(&self, draft: &mut Draft, nodes: &[NodeIdx], deadline: &Deadline) -> (usize, Option<Stopped>) {
+    /// Balances some nodes (ascending). Returns the steps and the reason for an early end.
+    fn run(&self, draft: &mut Draft, nodes: &[NodeIdx], deadline: &Deadline) -> (Vec<Step>, Option<Stopped>) {
         if self.deep {
             let usual = DeepOptions::of(draft, nodes);
             let goal = DeepGoal::Best(DeepOptions {
@@ -52,11 +52,11 @@ impl TrialBalance {
                 &goal,
                 DeepWatch { deadline, headway: &Headway::default() },
             );
-            return (found.ordered.steps.len(), found.stopped);
+            return (found.ordered.steps, found.stopped);
         }
         let nobody = |_: &Balancer<'_>, _: &[Step]| Ok::<(), Infallible>(());
         let Ok(found) = run_watched(draft, nodes, self.options, deadline, 0, nobody);
-        (found.steps.len(), found.stopped)
+        (found.steps, found.stopped)
     }
 }
 

@@ -6,6 +6,7 @@ use super::text as deep;
 use crate::model::Cluster;
 use crate::report::balance::pareto;
 use crate::report::form::html::Section;
+use crate::report::form::html::words::unbroken;
 use crate::report::form::palette::Palette;
 use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 
@@ -13,7 +14,7 @@ use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 pub(crate) fn section(plan: &DeepPlan, cluster: &Cluster) -> Option<Section> {
     let lines = deep::conclusion(plan, cluster);
     let body = html! {
-        @for line in &lines { p { (line) } }
+        @for line in &lines { p { (unbroken(line)) } }
         @if let DeepFound::Best(found) = &plan.found {
             @if found.line.len() > 1 {
                 div class="scroll drawing" role="region" aria-label="Score by number of moves" tabindex="0" {

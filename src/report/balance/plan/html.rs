@@ -7,7 +7,9 @@ use crate::model::{Cluster, NodeIdx};
 use crate::report::check::problem_rows::LeftProblems;
 use crate::report::check::{CheckStage, problem_rows as problems};
 use crate::report::cluster::nodes::html::NodeRows;
-use crate::report::cluster::summary::{Cost, Moment, PlanTime, Scores, gib, steps_for_most};
+use crate::report::cluster::summary::{Cost, Moment, PlanTime, Scores, steps_for_most};
+use crate::report::form::amount::amount;
+use crate::report::form::html::commands::NextAction;
 use crate::report::form::html::{PageAnswer, ReportPage, Section, size};
 use crate::report::form::tone::{Tone, of_change};
 use crate::report::timetable::{Timetable, html as timing};
@@ -48,7 +50,7 @@ impl PlanReport<'_> {
             after: Some(self.after.0).filter(|_| changes),
             nodes: self.nodes,
         };
-        let steps = StepRows { cluster: self.before.0, moves: self.moves, table: self.table };
+        let steps = StepRows { cluster: self.before.0, moves: self.moves, table: self.table, phases: &[] };
         let mut sections = Vec::new();
         sections.extend(problems::section(self.before.0, before, Some(left)));
         sections.extend(more);
@@ -59,9 +61,11 @@ impl PlanReport<'_> {
         sections.extend(last);
         ReportPage {
             title: head.title,
+            cluster: self.before.0.name.clone(),
             subject: self.subject(&head.outcome),
             answers: self.answers(head.change),
             sections,
+            next: if changes && self.table.is_some() { NextAction::Execute } else { NextAction::Nothing },
         }
     }
 
@@ -147,7 +151,7 @@ impl PlanReport<'_> {
         details.extend(self.table.map(|table| PlanTime::of(table).text()));
         let text = match cost.copied.0 {
             0 => "no disk is copied".to_owned(),
-            _ => format!("{} GiB to copy", gib(cost.copied.as_f64())),
+            _ => format!("{} to copy", amount(cost.copied)),
         };
         PageAnswer { question, tone: Tone::Plain, text, details }
     }

@@ -56,7 +56,7 @@ fn row(name: Markup, now: f64, then: Option<f64>, largest: f64) -> GridRow {
     GridRow { cells, changes: then.is_some_and(|then| then != now) }
 }
 
-fn columns(first: &'static str, has_after: bool) -> Vec<GridColumn> {
+fn columns(first: &'static str, has_after: bool) -> Vec<GridColumn<'static>> {
     let columns = [(first, Align::Left), ("Share", Align::Left)];
     let figures = match has_after {
         true => &[("Before", Align::Right), ("After", Align::Right), ("Change", Align::Left)][..],

@@ -9,16 +9,18 @@ use crate::model::{Cluster, Draft, Leg, Mib, NodeIdx, Placement, Step};
 use crate::plan::durations::{LegKind, data_of, ways};
 use crate::plan::graph::StepIdx;
 use crate::plan::work::{Task, WorkStep};
-use crate::report::cluster::summary::gib;
+use crate::report::form::amount::amount_of;
 use crate::report::form::html::bars::NOTHING;
 use crate::report::form::html::grid::{Grid, GridCell, GridRow};
+use crate::report::form::html::words::unbroken;
 use crate::report::form::html::{Section, alias};
 use crate::report::form::table::Align;
-use crate::report::timetable::{Timetable, duration, why};
+use crate::report::timetable::waits::why;
+use crate::report::timetable::{Timetable, estimated};
 use crate::score::metrics::METRICS;
 use crate::search::balance::effect::{StepEffect, effects};
 
-/// Maximum number of steps listed as those that a step waits for.
+/// Maximum number of steps listed for each reason that a step waits.
 const WAITS: usize = 3;
 
 /// Purpose of a step, by the metric that it lowers most.
@@ -81,22 +83,26 @@ pub(crate) struct StepRows<'a> {
     pub moves: &'a [PlannedMove],
     /// Timetable of all steps; `None` if invalid names prevent their execution.
     pub table: Option<&'a Timetable<'a>>,
+    /// Phase of each step, if the plan has phases.
+    pub phases: &'a [String],
 }
 
 impl StepRows<'_> {
     /// The section with all steps.
     pub(crate) fn section(&self) -> Option<Section> {
+        let phase = [("Phase", Align::Left)];
         let gains = [("Gain", Align::Right), ("Score after", Align::Right)];
         let columns = [
+            &[("Step", Align::Right)][..],
+            if self.phases.is_empty() { &[] } else { &phase[..] },
             &[
-                ("Step", Align::Right),
                 ("Subject", Align::Left),
                 ("From", Align::Left),
                 ("To", Align::Left),
                 ("What is done", Align::Left),
-            ][..],
+            ],
             if self.has_gains() { &gains[..] } else { &[] },
-            &[("Disk (GiB)", Align::Right), ("Takes", Align::Right), ("Why", Align::Left)],
+            &[("Disk", Align::Right), ("Takes", Align::Right), (self.last_title(), Align::Left)],
         ];
         let columns = columns.concat();
         let rows = match self.table {
@@ -105,7 +111,24 @@ impl StepRows<'_> {
         };
         let grid =
             Grid { id: "step-table", caption: "The steps of the plan", columns, rows, noun: Some("name") };
-        Section::of("plan", "The plan", grid.some())
+        let body = grid.some().map(|table| html! { (self.legend()) (table) });
+        Section::of("plan", "The plan", body)
+    }
+
+    /// Explanation of the columns.
+    fn legend(&self) -> Markup {
+        let has_secondaries = self.cluster.instances.iter().any(|instance| instance.secondary.is_some());
+        html! {
+            p class="legend" {
+                @if has_secondaries { span { "node1:node3: primary node, secondary node" } }
+                @if self.table.is_some() { span { "Takes: estimated" } }
+            }
+        }
+    }
+
+    /// Title of the column with the reasons. Plans without known moves have no purposes to show.
+    fn last_title(&self) -> &'static str {
+        if self.moves.is_empty() { "Waits for" } else { "Why" }
     }
 
     /// Tells if the gains of moves are known.
@@ -146,30 +169,41 @@ impl StepRows<'_> {
         let legs = legs.zip(ways(step));
         let node = |name: String| alias(self.cluster, &name).to_owned();
         let place = |at: &Placement<String>| at.clone().nodes().map(node).collect::<Vec<_>>().join(":");
-        let count = table.before(at).count();
-        let waits =
-            table.before(at).take(WAITS).map(|edge| format!("after {}: {}", edge.before, why(&edge.why)));
-        let more = (count > WAITS).then(|| format!("and after {} more", count - WAITS));
+        let after = if self.moves.is_empty() { "" } else { "after " };
+        let waits = self.waits(table, at).into_iter().map(|wait| format!("{after}{wait}"));
         let seconds = table.seconds[at.get()];
         self.row(PlanRow {
             number: at.number(),
+            phase: self.phases.get(at.get()),
             subject: alias(self.cluster, &step.subject),
             from: relocations.first().map(|relocation| place(&relocation.from)),
             to: relocations.last().map(|relocation| place(&relocation.to)),
             done: match relocations.is_empty() {
-                true => step.task.as_str().to_owned(),
+                true => task_words(&step.task).to_owned(),
                 false => legs_text(legs, node),
             },
             planned,
             disk: data_of(step).1,
             seconds: Some(seconds),
-            reasons: planned
-                .map(|planned| planned.purpose.clone())
-                .into_iter()
-                .chain(waits)
-                .chain(more)
-                .collect(),
+            reasons: planned.map(|planned| planned.purpose.clone()).into_iter().chain(waits).collect(),
         })
+    }
+
+    /// The steps that a step waits for, by reason.
+    fn waits(&self, table: &Timetable<'_>, at: StepIdx) -> Vec<String> {
+        let group = |at: StepIdx| self.phases.get(at.get()).and_then(|phase| phase.split(':').next());
+        let mut reasons: Vec<(String, Vec<StepIdx>)> = Vec::new();
+        for edge in table.before(at) {
+            let why = match group(edge.before) == group(at) {
+                true => why(table.work, edge),
+                false => "the group before must be finished".to_owned(),
+            };
+            match reasons.iter_mut().find(|(reason, _)| *reason == why) {
+                Some((_, steps)) => steps.push(edge.before),
+                None => reasons.push((why, vec![edge.before])),
+            }
+        }
+        reasons.into_iter().map(|(why, steps)| format!("{}: {why}", some_steps(&steps))).collect()
     }
 
     /// Row of a move whose duration is not known.
@@ -180,6 +214,7 @@ impl StepRows<'_> {
         let instance = self.cluster.instance(step.instance);
         self.row(PlanRow {
             number,
+            phase: None,
             subject: instance.alias(),
             from: place(step.from),
             to: place(step.to),
@@ -197,19 +232,20 @@ impl StepRows<'_> {
             Some(value) => GridCell::number(shown(value), value),
             None => GridCell::number(NOTHING, 0.0),
         };
-        let mut cells = vec![
-            GridCell::count(row.number),
+        let mut cells = vec![GridCell::count(row.number)];
+        cells.extend(row.phase.map(GridCell::line));
+        cells.extend([
             GridCell::name(row.subject),
             GridCell::line(row.from.unwrap_or_default()),
             GridCell::line(row.to.unwrap_or_default()),
             GridCell::text(row.done),
-        ];
+        ]);
         if self.has_gains() {
             let after = row.planned.map(|planned| planned.step.score).filter(|_| gain.is_some());
             cells.extend([gain, after].map(|value| figure(value, |value| fixed(value, 4))));
         }
-        cells.push(figure(Some(row.disk.as_f64()).filter(|mib| *mib > 0.0), gib));
-        cells.push(figure(row.seconds, duration));
+        cells.push(figure(Some(row.disk.as_f64()).filter(|mib| *mib > 0.0), amount_of));
+        cells.push(figure(row.seconds, estimated));
         cells.push(GridCell::of(lines(&row.reasons)));
         GridRow { cells, changes: false }
     }
@@ -218,6 +254,7 @@ impl StepRows<'_> {
 /// Content of a step's row.
 struct PlanRow<'a> {
     number: usize,
+    phase: Option<&'a String>,
     subject: &'a str,
     from: Option<String>,
     to: Option<String>,
@@ -227,6 +264,24 @@ struct PlanRow<'a> {
     disk: Mib,
     seconds: Option<f64>,
     reasons: Vec<String>,
+}
+
+/// The first few steps, and the number of the others.
+fn some_steps(steps: &[StepIdx]) -> String {
+    let first: Vec<String> = steps.iter().take(WAITS).map(ToString::to_string).collect();
+    let more = steps.len().saturating_sub(WAITS);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    first.join(", ") + &more
+}
+
+/// An operation other than a move, in words that follow the name of its object.
+fn task_words(task: &Task) -> &'static str {
+    match task {
+        Task::Await => "wait until it answers",
+        Task::ConfirmEmpty => "make sure that nothing is on it",
+        Task::Resync => "resync its disks",
+        other => other.as_str(),
+    }
 }
 
 /// The parts of a move, in words.
@@ -250,7 +305,7 @@ fn legs_text<N>(legs: impl Iterator<Item = (Leg<N>, LegKind)>, node: impl Fn(N) 
 fn lines(texts: &[String]) -> Markup {
     html! {
         @for (at, text) in texts.iter().enumerate() {
-            @if at == 0 { (text) } @else { small class="line" { (text) } }
+            @if at == 0 { (unbroken(text)) } @else { small class="line" { (unbroken(text)) } }
         }
     }
 }

@@ -5,9 +5,10 @@ use maud::html;
 use super::NodeMemory;
 use crate::model::number::fixed;
 use crate::model::{Cluster, Mib, Node, NodeIdx};
-use crate::report::cluster::summary::gib;
+use crate::report::form::amount::amount;
 use crate::report::form::html::bars::{SharePair, change_text};
 use crate::report::form::html::grid::{Grid, GridCell, GridColumn, GridRow};
+use crate::report::form::html::words::unbroken;
 use crate::report::form::html::{Section, alias};
 use crate::report::form::table::Align;
 
@@ -54,11 +55,11 @@ impl NodeShares {
     }
 }
 
-const COLUMNS: [GridColumn; 8] = [
+const COLUMNS: [GridColumn<'static>; 8] = [
     ("Node", Align::Left),
     ("State", Align::Left),
     ("Memory", Align::Left),
-    ("Reserve (GiB)", Align::Right),
+    ("Reserve", Align::Right),
     ("Disk", Align::Left),
     ("CPUs", Align::Left),
     ("Load", Align::Left),
@@ -109,8 +110,12 @@ impl NodeRows<'_> {
                     span { span class="key a" {} "in use" }
                 }
                 span { span class="key r" {} "memory reserved for failovers (N+1)" }
-                span { "CPUs: of the virtual ones that the policy allows; load: of processors, beside the heaviest" }
+                span { "CPUs: virtual CPUs in use, of those that the policy allows" }
+                span { "Load: processor load; the bar compares it with that of the busiest node" }
                 @if !self.before.is_load_measured() { span { "load not measured: every instance counts 1" } }
+                @if self.has_secondaries() {
+                    span { "Instances 5+2: 5 with their primary node here, 2 with their secondary node here" }
+                }
             }
         }
     }
@@ -120,14 +125,18 @@ impl NodeRows<'_> {
         let text = |of: &dyn Fn(&NodeShares) -> String| change_text(&of(now), then.map(of).as_deref());
         let beside = |load: f64| if heaviest > 0.0 { load / heaviest } else { 0.0 };
         let load = SharePair { before: beside(now.load), after: then.map(|then| beside(then.load)) };
-        let instances = |f: &NodeShares| format!("{}+{}", f.instances.0, f.instances.1);
-        let name = html! { (alias(self.before, &node.spec.name)) @if self.shows_groups() { " " small { (self.before.group(node.spec.group).name) } } };
+        let has_secondaries = self.has_secondaries();
+        let instances = |f: &NodeShares| match has_secondaries {
+            true => format!("{}+{}", f.instances.0, f.instances.1),
+            false => f.instances.0.to_string(),
+        };
+        let name = html! { (unbroken(alias(self.before, &node.spec.name))) @if self.shows_groups() { " " small { (self.before.group(node.spec.group).name) } } };
         GridRow {
             cells: vec![
                 GridCell::of(name),
                 state(node, now, then),
                 GridCell::share(pair(|f| f.memory), Some(pair(|f| f.reserved))),
-                GridCell::number(text(&|f| gib(f.reserve.as_f64())), now.reserve.as_f64()),
+                GridCell::number(text(&|f| amount(f.reserve)), now.reserve.as_f64()),
                 GridCell::share(pair(|f| f.disk), None),
                 GridCell::share(pair(|f| f.cpus), None),
                 GridCell::bar(load, None, text(&|f| fixed(f.load, 2)), now.load),
@@ -135,6 +144,12 @@ impl NodeRows<'_> {
             ],
             changes: then.is_some_and(|then| then != now),
         }
+    }
+
+    /// Tells if some instance has a secondary node, before or after.
+    fn has_secondaries(&self) -> bool {
+        let clusters = [Some(self.before), self.after].into_iter().flatten();
+        clusters.flat_map(|cluster| &cluster.instances).any(|instance| instance.secondary.is_some())
     }
 
     fn shows_groups(&self) -> bool {

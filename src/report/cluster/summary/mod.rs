@@ -5,16 +5,16 @@ mod moment;
 use std::collections::HashSet;
 
 use self::moment::MEASURES;
-pub(in crate::report) use self::moment::gib;
 pub(crate) use self::moment::{Moment, Scores};
 use crate::model::{Cluster, Mib, Step};
 use crate::plan::durations::{LegKind, ways};
 use crate::plan::work::WorkStep;
 use crate::report::balance::components::score;
 use crate::report::check::of_counts;
+use crate::report::form::amount::amount;
 use crate::report::form::table::{Align, Table};
 use crate::report::form::tone::{Tone, TonedLine, of_change, plain};
-use crate::report::timetable::{Timetable, duration};
+use crate::report::timetable::{Timetable, estimated};
 
 /// Share of the gain for which the summary gives the number of steps.
 const MOST_OF_IT: f64 = 0.8;
@@ -69,7 +69,7 @@ impl Cost {
                 word(failovers, "failover", "failovers"),
                 word(again, "move", "moves"),
             ),
-            format!("disks copied {} times, {} GiB", copies, gib(copied.as_f64())),
+            format!("disks copied {} times, {}", copies, amount(copied)),
         ]
     }
 }
@@ -96,8 +96,8 @@ impl PlanTime {
     }
 
     pub(crate) fn text(self) -> String {
-        let by_jobsets = duration(self.by_jobsets);
-        match self.as_stream.map(duration).filter(|as_stream| *as_stream != by_jobsets) {
+        let by_jobsets = estimated(self.by_jobsets);
+        match self.as_stream.map(estimated).filter(|as_stream| *as_stream != by_jobsets) {
             Some(as_stream) => format!("takes about {by_jobsets}, or {as_stream} with --stream"),
             None => format!("takes about {by_jobsets}"),
         }
@@ -240,7 +240,7 @@ mod tests {
             lines[0],
             "2 instances move with 4 migrations and 1 failover; 1 move of instances that had moved before"
         );
-        assert_eq!(lines[1], "disks copied 4 times, 40.0 GiB");
+        assert_eq!(lines[1], "disks copied 4 times, 40 GiB");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::score::{Board, Components};
 use crate::search::health::{GroupHealth, ProblemCounts};
 
 /// Mebibytes as gibibytes with one decimal.
-pub(in crate::report) fn gib(mib: f64) -> String {
+fn gib(mib: f64) -> String {
     fixed(mib / 1024.0, 1)
 }
 

@@ -3,6 +3,7 @@
 use maud::{Markup, PreEscaped, html};
 
 use super::bars::{NOTHING, SharePair, bar, change_text, percent_text};
+use super::words::unbroken;
 use crate::report::form::table::Align;
 
 /// Number of rows shown at first; the style sheet has the same number.
@@ -11,7 +12,7 @@ pub(in crate::report) const PART: usize = 40;
 const MOST: usize = 5000;
 
 /// A column: its heading, and the alignment of its cells.
-pub(in crate::report) type GridColumn = (&'static str, Align);
+pub(in crate::report) type GridColumn<'t> = (&'t str, Align);
 
 /// Display of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +39,7 @@ impl GridCell {
     }
 
     pub(in crate::report) fn text(text: impl AsRef<str>) -> GridCell {
-        GridCell::of(html! { (text.as_ref()) })
+        GridCell::of(unbroken(text.as_ref()))
     }
 
     /// A prominent name.
@@ -83,6 +84,12 @@ impl GridCell {
         GridCell { shown, value: Some(value), kind: CellKind::Bar }
     }
 
+    /// Tells if it shows nothing.
+    fn is_empty(&self) -> bool {
+        let shown = self.shown.0.trim();
+        shown.is_empty() || shown == NOTHING
+    }
+
     /// The sort key in a few digits.
     fn key(&self) -> Option<String> {
         self.value
@@ -107,18 +114,18 @@ pub(in crate::report) struct GridRow {
 }
 
 /// A table; its first column has the names of the rows.
-pub(in crate::report) struct Grid {
+pub(in crate::report) struct Grid<'t> {
     /// Identifier, unique in the page.
     pub id: &'static str,
     /// Caption for screen readers.
     pub caption: &'static str,
-    pub columns: Vec<GridColumn>,
+    pub columns: Vec<GridColumn<'t>>,
     pub rows: Vec<GridRow>,
     /// Word for the rows if they can be searched.
     pub noun: Option<&'static str>,
 }
 
-impl Grid {
+impl Grid<'_> {
     /// The table; `None` if there are no rows.
     pub(in crate::report) fn some(self) -> Option<Markup> {
         (!self.rows.is_empty()).then(|| self.markup())
@@ -126,6 +133,7 @@ impl Grid {
 
     pub(in crate::report) fn markup(&self) -> Markup {
         let Grid { id, caption, columns, rows, noun } = self;
+        let filled = self.filled();
         let count = rows.len();
         let (is_long, mixed) =
             (count > PART, rows.iter().any(|r| r.changes) && rows.iter().any(|r| !r.changes));
@@ -144,13 +152,13 @@ impl Grid {
             div class="scroll" role="region" aria-label=(caption) tabindex="0" {
                 table id=(id) class=[is_long.then_some("part")] {
                     thead { tr {
-                        @for (title, align) in columns {
+                        @for (title, align) in filled.iter().map(|at| &columns[*at]) {
                             th scope="col" aria-sort="none" class=[(*align == Align::Right).then_some("n")] {
                                 button type="button" { (title) }
                             }
                         }
                     } }
-                    tbody { @for row in rows.iter().take(MOST) { (self.row(row)) } }
+                    tbody { @for row in rows.iter().take(MOST) { (self.row(row, &filled)) } }
                 }
             }
             @if is_long {
@@ -162,10 +170,17 @@ impl Grid {
         }
     }
 
-    fn row(&self, row: &GridRow) -> Markup {
+    /// The columns that are shown: the first, and those in which some row has content.
+    fn filled(&self) -> Vec<usize> {
+        let has_content =
+            |at: usize| self.rows.iter().any(|row| row.cells.get(at).is_some_and(|cell| !cell.is_empty()));
+        (0..self.columns.len()).filter(|at| *at == 0 || has_content(*at)).collect()
+    }
+
+    fn row(&self, row: &GridRow, filled: &[usize]) -> Markup {
         html! {
             tr data-c=[row.changes.then_some("1")] {
-                @for (at, (cell, (_, align))) in row.cells.iter().zip(&self.columns).enumerate() {
+                @for (at, cell, align) in filled.iter().map(|at| (*at, &row.cells[*at], &self.columns[*at].1)) {
                     @if at == 0 {
                         th scope="row" data-v=[cell.key()] class=[cell.class(*align)] { (cell.shown) }
                     } @else {

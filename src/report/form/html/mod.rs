@@ -4,15 +4,19 @@
 //! The markup is also well-formed XML, so void elements are closed as in XML.
 
 pub(in crate::report) mod bars;
+pub(crate) mod commands;
 pub(in crate::report) mod grid;
 #[cfg(test)]
 mod tests;
+pub(in crate::report) mod words;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 
+use self::commands::{NextAction, NextCommand, copyable};
+use self::words::unbroken;
 use super::tone::Tone;
 use crate::model::number::counted;
 use crate::model::shown::printable_lines;
@@ -25,10 +29,24 @@ const SCRIPT: &str = include_str!("script.js");
 pub(crate) struct ReportPage {
     /// Subject of the page, in a few words.
     pub(in crate::report) title: String,
-    /// The same as a sentence.
+    /// Name of the cluster, if it has one.
+    pub(in crate::report) cluster: Option<String>,
+    /// Size of the cluster and the result, in sentences.
     pub(in crate::report) subject: String,
     pub(in crate::report) answers: Vec<PageAnswer>,
     pub(in crate::report) sections: Vec<Section>,
+    /// Action that the result calls for.
+    pub(crate) next: NextAction,
+}
+
+/// Origin of a page: everything that does not come from its result.
+pub(crate) struct PageOrigin {
+    /// The command that made the page.
+    pub command: String,
+    /// The source of the cluster, for clusters without a name.
+    pub source: Option<String>,
+    /// The commands to run next.
+    pub next: Vec<NextCommand>,
 }
 
 /// An answer at the top of the page.
@@ -96,14 +114,16 @@ fn digest(text: &str) -> String {
 }
 
 impl ReportPage {
-    /// The file; `command` is the command that made it. Control characters, and characters that XML does not allow, are
-    /// escaped.
-    pub(crate) fn text(&self, command: &str) -> String {
+    /// The file. Control characters, and characters that XML does not allow, are escaped.
+    pub(crate) fn text(&self, origin: &PageOrigin) -> String {
         let policy = format!(
             "default-src 'none'; style-src {}; script-src {}; base-uri 'none'; form-action 'none'",
             digest(STYLE),
             digest(SCRIPT)
         );
+        let next = (!origin.next.is_empty()).then(|| commands::list(&origin.next));
+        let next = Section::of("next", "What to do next", next);
+        let sections: Vec<&Section> = self.sections.iter().chain(&next).collect();
         let page = html! {
             (DOCTYPE)
             html lang="en" {
@@ -112,7 +132,7 @@ impl ReportPage {
                     (PreEscaped(format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\"/>")))
                     (PreEscaped("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"))
                     (PreEscaped("<meta name=\"color-scheme\" content=\"light dark\"/>"))
-                    title { (self.title) }
+                    title { (self.title) @if let Some(name) = &self.cluster { " – " (name) } }
                     style { (PreEscaped(STYLE)) }
                     script { (PreEscaped(SCRIPT)) }
                 }
@@ -120,17 +140,24 @@ impl ReportPage {
                     (bars::patterns())
                     header {
                         div class="heading" {
-                            h1 { (self.title) }
+                            div {
+                                @if let Some(name) = &self.cluster {
+                                    p class="cluster" { "Cluster " strong { (unbroken(name)) } }
+                                } @else if let Some(source) = &origin.source {
+                                    p class="cluster" { "Cluster " (unbroken(source)) }
+                                }
+                                h1 { (unbroken(&self.title)) }
+                            }
                             button type="button" id="theme" class="quiet" { "Dark" }
                         }
-                        p { (self.subject) }
+                        p { (unbroken(&self.subject)) }
                         nav aria-label="Sections" {
-                            @for Section { id, title, .. } in &self.sections { a href={ "#" (id) } { (title) } }
+                            @for Section { id, title, .. } in sections.iter().copied() { a href={ "#" (id) } { (title) } }
                         }
                     }
                     main {
                         div class="answers" { @for answer in &self.answers { (answer.markup()) } }
-                        @for Section { id, title, body } in &self.sections {
+                        @for Section { id, title, body } in sections.iter().copied() {
                             section id=(id) aria-labelledby={ (id) "-title" } {
                                 h2 id={ (id) "-title" } { (title) }
                                 (body)
@@ -139,7 +166,7 @@ impl ReportPage {
                     }
                     footer {
                         p { "Made by" }
-                        pre { code { (command) } }
+                        (copyable(&origin.command))
                         p { "htools " (env!("CARGO_PKG_VERSION")) }
                     }
                 }
@@ -159,8 +186,8 @@ impl PageAnswer {
         html! {
             section class={ "answer" @if let Some(class) = class(self.tone) { " " (class) } } {
                 h2 { (self.question) }
-                p class="text" { (sign(self.tone)) (self.text) }
-                @for detail in &self.details { p { (detail) } }
+                p class="text" { (sign(self.tone)) (unbroken(&self.text)) }
+                @for detail in &self.details { p { (unbroken(detail)) } }
             }
         }
     }

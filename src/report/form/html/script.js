@@ -87,8 +87,44 @@
     }
   }
 
+  // cells are shown behind the headings of their columns where there is no room for columns
+  function label(tables) {
+    const narrow = matchMedia("(max-width: 40rem)");
+    const apply = () => {
+      if (!narrow.matches) return;
+      narrow.removeEventListener("change", apply);
+      for (const table of tables) {
+        const titles = Array.from(table.tHead.rows[0].cells, (heading) => heading.textContent.trim());
+        for (const row of table.tBodies[0].rows) {
+          titles.forEach((title, column) => { row.cells[column].dataset.label = title; });
+        }
+      }
+    };
+    narrow.addEventListener("change", apply);
+    apply();
+  }
+
+  // without the clipboard, the text is at least selected
+  function copy(button) {
+    const code = button.parentElement.querySelector("code");
+    const done = () => {
+      button.textContent = "Copied";
+      setTimeout(() => { button.textContent = "Copy"; }, 2000);
+    };
+    const select = () => {
+      getSelection().selectAllChildren(code);
+      if (document.execCommand("copy")) done();
+    };
+    button.addEventListener("click", () => {
+      if (navigator.clipboard) navigator.clipboard.writeText(code.textContent).then(done, select);
+      else select();
+    });
+  }
+
   document.addEventListener("DOMContentLoaded", () => {
     theme();
+    document.querySelectorAll("[data-copy]").forEach(copy);
+    label(document.querySelectorAll("table"));
     for (const table of document.querySelectorAll("table")) {
       for (const heading of table.tHead.rows[0].cells) {
         heading.querySelector("button").addEventListener("click", () => sort(table, heading));

@@ -24,6 +24,11 @@ fn parsed(text: &str) -> Document<'_> {
     Document::parse_with_options(text, options).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
+fn origin(command: &str) -> PageOrigin {
+    let next = NextCommand { purpose: command.to_owned(), command: command.to_owned() };
+    PageOrigin { command: command.to_owned(), source: None, next: vec![next] }
+}
+
 fn page() -> ReportPage {
     let answer =
         PageAnswer { question: "?", tone: Tone::Bad, text: EVIL.to_owned(), details: vec![EVIL.to_owned()] };
@@ -31,12 +36,19 @@ fn page() -> ReportPage {
     let columns = vec![("a", Align::Left), ("b", Align::Right)];
     let grid = Grid { id: "t", caption: "c", columns, rows: vec![row], noun: Some("name") };
     let sections = vec![Section { id: "s", title: "S", body: grid.markup() }];
-    ReportPage { title: EVIL.to_owned(), subject: EVIL.to_owned(), answers: vec![answer], sections }
+    ReportPage {
+        title: EVIL.to_owned(),
+        cluster: Some(EVIL.to_owned()),
+        subject: EVIL.to_owned(),
+        answers: vec![answer],
+        sections,
+        next: NextAction::Nothing,
+    }
 }
 
 #[test]
 fn names_and_commands_are_text_wherever_they_are() {
-    let text = page().text(EVIL);
+    let text = page().text(&origin(EVIL));
     let document = parsed(&text);
     assert!(!text.contains("<img") && !text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text}");
     let shown = "<img src=x onerror=alert(1)>\"'&\\u{1b}\\u{202e}";
@@ -50,7 +62,7 @@ fn names_and_commands_are_text_wherever_they_are() {
 /// The policy allows exactly the script and style in the page, to the last byte.
 #[test]
 fn the_policy_names_the_style_and_the_script() {
-    let text = page().text("htools");
+    let text = page().text(&origin("htools"));
     let document = parsed(&text);
     let policy =
         document.descendants().find_map(|node| node.attribute("content").filter(|c| c.contains("src")));
@@ -92,7 +104,7 @@ fn a_plan_tells_what_changes() {
         stopped: None,
     };
     let head = PageHead { title: "T".to_owned(), outcome: String::new(), change: None };
-    let text = report.page(head, Vec::new(), None).text("hbal");
+    let text = report.page(head, Vec::new(), None).text(&origin("hbal"));
     let document = parsed(&text);
     let sections = document.descendants().filter(|node| node.has_tag_name("section"));
     let ids: Vec<&str> = sections.filter_map(|node| node.attribute("id")).collect();

@@ -10,6 +10,7 @@ use crate::report::check::{CheckStage, problem_rows as problems};
 use crate::report::cluster::nodes::html::NodeRows;
 use crate::report::cluster::summary::Moment;
 use crate::report::form::html::bars::change_text;
+use crate::report::form::html::commands::NextAction;
 use crate::report::form::html::grid::{Grid, GridCell, GridRow};
 use crate::report::form::html::{PageAnswer, ReportPage, Section, class, sign, size};
 use crate::report::form::table::Align;
@@ -199,8 +200,10 @@ pub(crate) fn status(status: &GroupsStatus, cluster: &Cluster) -> ReportPage {
     ];
     ReportPage {
         title: "Node groups".to_owned(),
+        cluster: cluster.name.clone(),
         subject: size(cluster, &nodes),
         answers,
         sections: sections.into_iter().flatten().collect(),
+        next: NextAction::Nothing,
     }
 }

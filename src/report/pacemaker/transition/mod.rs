@@ -8,6 +8,7 @@ mod xml;
 pub use document::{TransitionDocument, document};
 pub use dot::dot;
 pub use text::lines;
+pub(in crate::report) use text::rows;
 pub use xml::xml;
 
 use crate::model::shown::shown_name;

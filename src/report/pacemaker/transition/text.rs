@@ -14,19 +14,23 @@ use crate::plan::graph::{Precedence, StepIdx, Strength};
 /// The lines: the actions in an order in which they can be executed, each with the last actions that it waits for.
 /// Changes caused by other resources and problems follow. Pseudo actions are left out.
 pub fn lines(set: &WorkingSet, transition: &Transition) -> Vec<String> {
-    let mut page = TransitionPage {
-        set,
-        transition,
-        precedence: transition.precedence(),
-        numbers: BTreeMap::new(),
-        lines: Vec::new(),
-    };
-    let real = transition.all().filter(|step| !transition.step(*step).pseudo);
-    page.numbers = real.enumerate().map(|(at, step)| (step, StepIdx::new(at))).collect();
+    let mut page = TransitionPage::of(set, transition);
     page.actions();
     page.causes();
     page.warnings();
     page.lines
+}
+
+/// An action, with the last actions that it waits for.
+pub(in crate::report) struct ActionRow {
+    pub number: StepIdx,
+    pub what: String,
+    pub waits: Vec<String>,
+}
+
+/// The actions in an order in which they can be executed. Pseudo actions are left out.
+pub(in crate::report) fn rows(set: &WorkingSet, transition: &Transition) -> Vec<ActionRow> {
+    TransitionPage::of(set, transition).rows()
 }
 
 struct TransitionPage<'a> {
@@ -38,7 +42,27 @@ struct TransitionPage<'a> {
     lines: Vec<String>,
 }
 
-impl TransitionPage<'_> {
+impl<'a> TransitionPage<'a> {
+    fn of(set: &'a WorkingSet, transition: &'a Transition) -> TransitionPage<'a> {
+        let real = transition.all().filter(|step| !transition.step(*step).pseudo);
+        let numbers = real.enumerate().map(|(at, step)| (step, StepIdx::new(at))).collect();
+        TransitionPage { set, transition, precedence: transition.precedence(), numbers, lines: Vec::new() }
+    }
+
+    fn rows(&self) -> Vec<ActionRow> {
+        let row = |(step, number): (&StepIdx, &StepIdx)| ActionRow {
+            number: *number,
+            what: self.what(self.transition.step(*step)),
+            waits: self.waits(*step).into_iter().map(|wait| self.wait_words(wait)).collect(),
+        };
+        self.numbers.iter().map(row).collect()
+    }
+
+    fn wait_words(&self, (before, strength, why): (StepIdx, Strength, WaitReason)) -> String {
+        let soft = if strength == Strength::Should { ", if that is done" } else { "" };
+        format!("{}: {}{soft}", self.numbers[&before], reason(self.set, why))
+    }
+
     fn actions(&mut self) {
         let count = self.numbers.len();
         if count == 0 {
@@ -47,15 +71,9 @@ impl TransitionPage<'_> {
         }
         self.lines.push(format!("Transition of {}:", counted(count, "action")));
         let width = count.to_string().len().max(3);
-        for (step, number) in self.numbers.clone() {
-            let what = self.what(self.transition.step(step));
+        for ActionRow { number, what, waits } in self.rows() {
             self.lines.push(format!("  {number:>width$}. {what}"));
-            for (before, strength, why) in self.waits(step) {
-                let number = self.numbers[&before];
-                let soft = if strength == Strength::Should { ", if that is done" } else { "" };
-                let why = reason(self.set, why);
-                self.lines.push(format!("  {:width$}  waits for {number}: {why}{soft}", ""));
-            }
+            self.lines.extend(waits.iter().map(|wait| format!("  {:width$}  waits for {wait}", "")));
         }
     }
 

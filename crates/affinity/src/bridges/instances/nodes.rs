@@ -79,6 +79,7 @@ pub(super) fn raw(
     };
     let policy = policy(&sizes);
     RawCluster {
+        name: set.name().map(str::to_owned),
         nodes: set.host_indices().map(node).collect(),
         groups: vec![RawGroup {
             name: GROUP.to_owned(),

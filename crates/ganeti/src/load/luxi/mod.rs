@@ -152,7 +152,7 @@ impl LiveSource for Tables<'_> {
 
     fn info<T>(&self, read: impl FnOnce(&Object<'_, '_>) -> Result<T>) -> Result<T> {
         const SHAPE: WantedParts =
-            WantedParts::Keys(&keys(["tags", "ipolicy", "master", "default_hypervisor"]));
+            WantedParts::Keys(&keys(["name", "tags", "ipolicy", "master", "default_hypervisor"]));
         let answer = self.answers.info.as_ref().map_err(Clone::clone);
         let found = answer.and_then(|text| envelope::part(text, SHAPE, &self.budget));
         let found = found.map_err(|error| self.refused("the cluster", &error))?;

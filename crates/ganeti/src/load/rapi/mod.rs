@@ -154,7 +154,7 @@ fn shape(part: ClusterPart) -> WantedParts {
         "forthcoming",
     ]));
     const INFO: WantedParts =
-        WantedParts::Checked(&keys(["master", "tags", "ipolicy", "default_hypervisor"]));
+        WantedParts::Checked(&keys(["name", "master", "tags", "ipolicy", "default_hypervisor"]));
     match part {
         ClusterPart::Groups => GROUP,
         ClusterPart::Nodes => NODE,

@@ -1,0 +1,84 @@
+//! `hplace --report`: the placement as a page for browsers.
+
+use anyhow::ensure;
+
+use super::{HplaceOptions, SPEC, affinity};
+use crate::pacemaker::loss::losses;
+use crate::pacemaker::{
+    AllPlaced, AllocationScore, PlacementMethod, Strategy, WorkingSet, place, transition,
+};
+use crate::report::form::html::ReportPage;
+use crate::report::pacemaker::html::PlacementPage;
+use crate::report::pacemaker::survive::SurvivalResult;
+use crate::tools::{ahead, reporting};
+
+/// Largest number of hosts times resources for which the loss of each host is tried.
+const TRIED: usize = 1_000_000;
+
+/// Refuses the page where nothing is placed, and a file that cannot be written.
+///
+/// # Errors
+/// The option, or the file.
+pub(super) fn check(options: &HplaceOptions) -> anyhow::Result<()> {
+    if options.output.report.is_none() {
+        return Ok(());
+    }
+    options.output.refuse(&["undo", "resume"], "with --report")?;
+    ensure!(!affinity::is_asked(options), "option --report means nothing to placement by keys");
+    Ok(ahead::files(&options.output, &[])?)
+}
+
+/// Writes the page, if it is wanted.
+///
+/// # Errors
+/// Those of placing, and the file.
+pub(super) fn write(
+    options: &HplaceOptions,
+    set: &WorkingSet,
+    strategy: Strategy,
+    placed: &AllPlaced,
+) -> anyhow::Result<()> {
+    reporting::write(SPEC.name, &options.output, || page(options, set, strategy, placed))
+}
+
+fn page(
+    options: &HplaceOptions,
+    set: &WorkingSet,
+    strategy: Strategy,
+    placed: &AllPlaced,
+) -> anyhow::Result<ReportPage> {
+    let plan = transition(set, strategy, placed);
+    let has_guests = set.hosts.iter().any(|host| host.guest.is_some());
+    let is_optimal = placed.method(strategy) == PlacementMethod::Optimal;
+    let is_tried = !has_guests
+        && !is_optimal
+        && set.without_quorum.is_none()
+        && set.hosts.len() > 1
+        && set.hosts.len().saturating_mul(set.resources.len()) <= TRIED;
+    let settled = is_tried.then(|| place(set, strategy).map(|placed| set.settled(strategy, &placed)));
+    let settled = settled.transpose()?;
+    let lost = settled.as_ref().map(|settled| losses(settled, strategy, 1)).transpose()?;
+    let survival = settled.as_ref().zip(lost.as_ref()).map(|(settled, losses)| SurvivalResult {
+        settled,
+        strategy,
+        at_once: 1,
+        losses,
+        least: AllocationScore::of(i64::from(has_priorities(settled))),
+    });
+    let own = PlacementMethod::from(set.strategy());
+    let page = PlacementPage {
+        set,
+        strategy,
+        placed,
+        plan: &plan,
+        has_order: !has_guests,
+        survival: survival.as_ref(),
+        is_imposed: options.cib.is_named() && placed.method(strategy) != own,
+    };
+    Ok(page.page()?)
+}
+
+/// Tells if a resource matters more than others.
+fn has_priorities(set: &WorkingSet) -> bool {
+    set.resources.iter().any(|resource| resource.priority > AllocationScore::ZERO)
+}
