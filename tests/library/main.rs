@@ -40,3 +40,4 @@ mod transition;
 mod transition_rules;
 mod what_if;
 mod whole;
+mod words;
