@@ -58,7 +58,7 @@ fn last_score(words: &[&str]) -> f64 {
 fn deep_plans_are_no_worse_than_step_after_step() {
     for sample in [UNBALANCED, "data/mixed-templates.data", "data/tags.data"] {
         let steps = last_score(&["-t", sample]);
-        let deep = last_score(&["-t", sample, "--deep", "--move-cost=0", "--effort=200000"]);
+        let deep = last_score(&["-t", sample, "--deep", "--min-move-gain=0", "--effort=200000"]);
         assert!(deep <= steps + 1e-12, "{sample}: {deep} {steps}");
     }
 }
@@ -73,20 +73,20 @@ fn one_thread_or_many_give_the_same_bytes() {
 
 #[test]
 fn limits_hold() {
-    let free = document(&["-t", UNBALANCED, "--deep", "--move-cost=0"]);
+    let free = document(&["-t", UNBALANCED, "--deep", "--min-move-gain=0"]);
     let count = |document: &Value| document["steps"].as_array().unwrap().len();
     assert!(count(&free) > 2);
-    let few = document(&["-t", UNBALANCED, "--deep", "--move-cost=0", "--max-moves=2"]);
+    let few = document(&["-t", UNBALANCED, "--deep", "--min-move-gain=0", "--max-moves=2"]);
     assert!(count(&few) <= 2);
     // The bound is that for two moves.
     let bound = |document: &Value| document["deep"]["bound"].as_f64().unwrap();
     assert!(bound(&few) > bound(&free) + 1.0, "{} {}", bound(&few), bound(&free));
-    let text = stdout(&["-t", UNBALANCED, "--deep", "--move-cost=0", "--max-moves=2"]);
+    let text = stdout(&["-t", UNBALANCED, "--deep", "--min-move-gain=0", "--max-moves=2"]);
     assert!(text.contains("; no placement after 2 moves is below "), "{text}");
     assert_eq!(count(&document(&["-t", UNBALANCED, "--deep", "--max-moves=0"])), 0);
     assert_eq!(count(&document(&["-t", UNBALANCED, "--deep", "--max-data=0m"])), 0);
-    assert_eq!(count(&document(&["-t", UNBALANCED, "--deep", "--move-cost=1e9"])), 0);
-    let small = document(&["-t", UNBALANCED, "--deep", "--move-cost=0", "--max-data=100g"]);
+    assert_eq!(count(&document(&["-t", UNBALANCED, "--deep", "--min-move-gain=1e9"])), 0);
+    let small = document(&["-t", UNBALANCED, "--deep", "--min-move-gain=0", "--max-data=100g"]);
     for point in small["deep"]["line"].as_array().unwrap() {
         assert!(point["data"].as_i64().unwrap() <= 100 * 1024, "{point}");
     }
@@ -282,7 +282,7 @@ fn what_contradicts_itself_is_refused() {
         assert!(err.contains(why), "{words:?}: {out}{err}");
     }
     for words in
-        [&["--deep", "--max-moves=-1"][..], &["--deep", "--max-data=-1g"], &["--deep", "--move-cost=nan"]]
+        [&["--deep", "--max-moves=-1"][..], &["--deep", "--max-data=-1g"], &["--deep", "--min-move-gain=nan"]]
     {
         let (_, err) = ends(&[&["-t", UNBALANCED], words].concat(), 1, 1);
         assert!(

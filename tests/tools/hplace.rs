@@ -184,7 +184,7 @@ fn a_form_that_is_printed_alone_is_the_only_one() {
         let problem = format!("Error: only one of {names} can be given\n");
         hplace(&words, small.as_str()).code(1).stdout("").stderr(problem);
     }
-    let problem = "only one of --dot and why can be given";
+    let problem = "option --transition-dot means nothing to `hplace why'";
     hplace(&["--dot", "why", "rsc-large"], small.as_str()).code(1).stderr(contains(problem));
 }
 

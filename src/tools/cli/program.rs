@@ -162,7 +162,13 @@ pub trait Program: Sync {
             .disable_help_flag(true)
             .disable_version_flag(true)
             .disable_help_subcommand(true)
-            .args(self.by_heading().iter().flat_map(|(_, options)| options).map(|option| option.to_arg()))
+            .args(
+                self.alone()
+                    .by_heading()
+                    .iter()
+                    .flat_map(|(_, options)| options)
+                    .map(|option| option.to_arg()),
+            )
             .args(self.words().iter().filter(|_| self.commands().is_empty()).map(|words| words.to_arg()))
             .subcommands(
                 self.commands().iter().map(|command| command.command().name(last_word(command.name()))),

@@ -26,7 +26,7 @@ pub(super) fn check(options: &HbalOptions) -> anyhow::Result<()> {
     one_form(&[("svg", options.svg), ("json", options.output.json)])?;
     one_form(&[("pareto", options.pareto), ("exec", options.execution.exec)])?;
     if !options.is_deep() {
-        options.output.refuse(&["max-moves", "max-data", "move-cost", "effort"], "without --deep")?;
+        options.output.refuse(&["max-moves", "max-data", "min-move-gain", "effort"], "without --deep")?;
     }
     if goals.iter().all(|(_, given)| !given) {
         let concessions = ["allow-interruptions", "allow-overcommit-during-migration"];

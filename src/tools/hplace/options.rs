@@ -138,10 +138,9 @@ impl HplaceOptions {
 
     /// Some forms are printed alone.
     pub(super) fn only_one_form(&self) -> anyhow::Result<()> {
-        let why = matches!(self.command, PlacementCommand::Why(_)).then(|| "why".to_owned());
         let is_given = |form: &&str| self.output.has(form);
         let forms = ALONE.into_iter().chain(["json"]).chain(BESIDE).filter(is_given);
-        let mut given = forms.map(|form| format!("--{form}")).chain(why);
+        let mut given = forms.map(|form| format!("--{form}"));
         if let (true, Some(one), Some(other)) = (ALONE.iter().any(is_given), given.next(), given.next()) {
             bail!("only one of {one} and {other} can be given");
         }

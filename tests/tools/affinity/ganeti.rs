@@ -155,8 +155,8 @@ fn plans_are_shown_saved_and_read_again() {
         ),
         (&["--strategy", "affinity", "-t", "data/keys.data", "--plan", "--json"], "exclude each other"),
         (&["--strategy", "affinity", "-t", "data/keys.data", "--print-plan", "dot"], "without --plan"),
-        (&["-t", "data/keys.data", "--save-plan", &file], "without --plan"),
-        (&["-t", "data/keys.data", "--plan"], "without --strategy affinity"),
+        (&["-t", "data/keys.data", "--save-plan", &file], "--save-plan belongs to `hplace affinity'"),
+        (&["-t", "data/keys.data", "--plan"], "--plan belongs to `hplace affinity'"),
     ] {
         run(&[&["hplace"], words].concat()).code(1).stdout("").stderr(contains(problem));
     }

@@ -154,7 +154,7 @@ const WORDS: &[Mistake] = &[
     ),
     ("hplace why", 1, "Error: hplace why needs the name of a resource."),
     ("hplace fit -x cib.xml", 1, "Error: hplace fit needs a size, such as cpu=2,memory=4096."),
-    ("hplace -x cib.xml --nodes 2", 1, "Error: option --nodes means nothing to `hplace'"),
+    ("hplace -x cib.xml --nodes 2", 1, "Hint: --nodes belongs to `hplace survive'"),
     (
         "hgroup compres -t groups.data",
         1,
