@@ -225,6 +225,9 @@ fn cards(browser: &Browser) -> anyhow::Result<()> {
     }).map((e) => e.textContent.slice(0, 60))";
     for width in [320, 390, 640] {
         browser.size(width, 800)?;
+        // The page hears of its width before the next frame.
+        browser
+            .run("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")?;
         let cut = browser.run(cut)?;
         ensure!(cut.as_array().is_some_and(Vec::is_empty), "{width} pixels: cells are cut: {cut}");
         let named = "return Array.from(document.querySelectorAll('tbody > tr')).every((row) =>
@@ -267,7 +270,7 @@ fn commands(browser: &Browser) -> anyhow::Result<()> {
 /// Everything interactive can be reached with the Tab key, and shows that it has the focus.
 fn keyboard(browser: &Browser) -> anyhow::Result<()> {
     let count = "return Array.from(document.querySelectorAll('button, a, input, summary, [tabindex]'))
-        .filter((e) => e.getClientRects().length > 0).length";
+        .filter((e) => e.checkVisibility()).length";
     let count = browser.run(count)?.as_u64().context("nothing to use")?;
     let focus =
         "const e = document.activeElement; window.seen = window.seen || new Set(); window.seen.add(e);

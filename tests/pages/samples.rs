@@ -67,7 +67,7 @@ pub const PICTURES: &[Picture] = &[
     Picture { file: "hbal.png", sample: OFFLINE, scheme: "light", width: 1280, height: 1030 },
     Picture { file: "hgroup.png", sample: HEALING, scheme: "dark", width: 1280, height: 1030 },
     Picture { file: "hplace.png", sample: PLACEMENT, scheme: "light", width: 1280, height: 1030 },
-    Picture { file: "phone.png", sample: DEEP, scheme: "light", width: 390, height: 844 },
+    Picture { file: "phone.png", sample: DEEP, scheme: "light", width: 390, height: 1240 },
 ];
 
 impl Sample {

@@ -143,7 +143,6 @@ fn reboots_have_phases() {
     assert_eq!(steps[6][7], "1, 2, 3 and 2 more: nothing may run on the node");
     let next = phases.iter().position(|phase| *phase == "Group 2: move away").unwrap() + 1;
     assert!(steps[next][7].ends_with("more: the group before must be finished"), "{:?}", steps[next]);
-    assert!(!text.contains("the same thing"), "{text}");
 }
 
 /// Amounts and times have the units that people use, and the figures of nodes are explained.
@@ -272,7 +271,8 @@ fn hostile_names_are_text() {
         for raw in ["<script>alert", "<img", "<svg onload", "<b>", "\u{202e}"] {
             assert!(!text.contains(raw), "{tool:?}: {raw}");
         }
-        assert!(text.contains("&lt;svg onload=alert(3)&gt;"), "{tool:?}");
+        // A word with hyphens is marked, so the name is in two pieces.
+        assert!(text.contains("&lt;svg</span> onload=alert(3)&gt;"), "{tool:?}");
         fs::remove_file(&page).unwrap();
     }
 }

@@ -225,7 +225,7 @@ fn fates(found: &Loss, cluster: &Cluster) -> Option<Section> {
         caption: "What becomes of instances",
         columns: vec![
             ("Instance", Align::Left),
-            ("What becomes of it", Align::Left),
+            ("Outcome", Align::Left),
             ("Memory", Align::Right),
             ("Disk template", Align::Left),
         ],

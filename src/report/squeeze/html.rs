@@ -51,7 +51,7 @@ pub(crate) fn section(found: &Squeeze, cluster: &Cluster) -> Option<Section> {
         columns: vec![
             ("Node", Align::Left),
             ("Group", Align::Left),
-            ("What becomes of it", Align::Left),
+            ("Outcome", Align::Left),
             ("Why", Align::Left),
         ],
         rows: found.plans.iter().flat_map(|plan| rows(plan, cluster)).collect(),

@@ -86,18 +86,20 @@ impl RecommendedRun<'_> {
         command(tool, &kept.chain(more).collect::<Vec<_>>())
     }
 
+    /// The command that takes a run back; `None` if the tool's runs cannot be.
+    fn back(&self) -> Option<NextCommand> {
+        let constraints = "Take back the location constraints that the plan has set.";
+        let moves = "Take the moves back. The run has named its journal.";
+        match self.tool {
+            "hsqueeze" => None,
+            _ if self.is_pacemaker() => Some(next(constraints, "hplace --live --undo --exec".to_owned())),
+            _ => Some(next(moves, "htools undo JOURNAL".to_owned())),
+        }
+    }
+
     fn execute(&self) -> Vec<NextCommand> {
-        let back = match self.is_pacemaker() {
-            true => next(
-                "Take back the location constraints that the plan has set.",
-                "hplace --live --undo --exec".to_owned(),
-            ),
-            false => {
-                next("Take the moves back. The run has named its journal.", "htools undo JOURNAL".to_owned())
-            }
-        };
         if self.has("exec") {
-            return vec![back];
+            return self.back().into_iter().collect();
         }
         let mut commands = Vec::new();
         if !self.is_live() && !self.is_pacemaker() {
@@ -111,7 +113,7 @@ impl RecommendedRun<'_> {
             }
         };
         commands.push(next(purpose, self.on_cluster(&[("exec", None)])));
-        commands.push(back);
+        commands.extend(self.back());
         commands
     }
 
@@ -191,6 +193,7 @@ mod tests {
         );
         let carried_out = [&options[..], &[typed("exec", None)]].concat();
         assert_eq!(commands("hbal", &carried_out, NextAction::Execute), ["htools undo JOURNAL"]);
+        assert_eq!(commands("hsqueeze", &carried_out, NextAction::Execute), [""; 0]);
     }
 
     #[test]
