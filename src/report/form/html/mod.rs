@@ -152,12 +152,12 @@ impl ReportPage {
                         }
                         p { (unbroken(&self.subject)) }
                         nav aria-label="Sections" {
-                            @for Section { id, title, .. } in sections.iter().copied() { a href={ "#" (id) } { (title) } }
+                            @for Section { id, title, .. } in &sections { a href={ "#" (id) } { (title) } }
                         }
                     }
                     main {
                         div class="answers" { @for answer in &self.answers { (answer.markup()) } }
-                        @for Section { id, title, body } in sections.iter().copied() {
+                        @for Section { id, title, body } in &sections {
                             section id=(id) aria-labelledby={ (id) "-title" } {
                                 h2 id={ (id) "-title" } { (title) }
                                 (body)
