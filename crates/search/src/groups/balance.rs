@@ -31,7 +31,7 @@ pub struct GroupBalanceOptions {
     pub min_gain: f64,
     /// Score at which balancing stops (`-e`).
     pub min_score: f64,
-    /// Cost of each copied GiB, subtracted from the gain (`--move-cost`).
+    /// Cost of each copied GiB, subtracted from the gain (`--copy-cost`).
     pub move_cost: f64,
     /// Search for all moves together instead of step by step (`--deep`).
     pub deep: bool,

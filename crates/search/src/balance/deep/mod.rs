@@ -54,7 +54,7 @@ pub struct DeepOptions {
     pub max_moves: Option<u64>,
     /// Maximum amount of data: copied disks and migrated memory (`--max-data`).
     pub max_data: Option<Mib>,
-    /// Minimum gain in score for each moved instance (`--move-cost`). The default is a tenth of the average
+    /// Minimum gain in score for each moved instance (`--min-move-gain`). The default is a tenth of the average
     /// gain on the way to the best placement, not counting faults.
     pub move_cost: Option<f64>,
     /// Number of independent random streams. The result depends on this number, but not on the number of
