@@ -56,14 +56,16 @@ fn comments_name_their_subject() {
     }
 }
 
-/// Sentences of the paragraphs and lists of a document, without code, tables and headings. A piece of code in a
+/// Sentences of the paragraphs and lists of a document, without code, tables, headings and pictures. A piece of code in a
 /// sentence is one word.
 fn sentences(markdown: &str) -> Vec<String> {
     let mut prose = String::new();
     let mut outside = 0;
     for event in Parser::new_ext(markdown, Options::ENABLE_TABLES) {
         match event {
-            Event::Start(Tag::CodeBlock(_) | Tag::Table(_) | Tag::Heading { .. } | Tag::HtmlBlock) => {
+            Event::Start(
+                Tag::CodeBlock(_) | Tag::Table(_) | Tag::Heading { .. } | Tag::HtmlBlock | Tag::Image { .. },
+            ) => {
                 outside += 1;
             }
             Event::End(TagEnd::CodeBlock | TagEnd::Table | TagEnd::Heading(_) | TagEnd::HtmlBlock) => {
@@ -105,8 +107,8 @@ fn sentences_of_documents_are_short() {
 
 #[test]
 fn sentences_and_comments_are_found() {
-    let document = "# A heading\n\nOne `hbal -L` is. Two\nare!\n\n* a list. of two\n\n| a | table |\n|---|---|\n| x | y |\n\n```\ncode. x\n```\n";
-    assert_eq!(sentences(document), ["One code is", "Two are", "a list", "of two"]);
+    let document = "# A heading\n\nOne `hbal -L` is. Two\nare! And three.\n\n![A picture. of it](a.png)\n\n* a list. of two\n\n| a | table |\n|---|---|\n| x | y |\n\n```\ncode. x\n```\n";
+    assert_eq!(sentences(document), ["One code is", "Two are", "And three", "a list", "of two"]);
     let source = "//! One.\n//! Goes on.\nfn x() {} // no comment of its own\n    /// Two.\n    ///\n    /// Goes on.\n";
     assert_eq!(comments(source), ["One.", "Two."]);
 }
