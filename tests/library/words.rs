@@ -68,8 +68,10 @@ fn sentences(markdown: &str) -> Vec<String> {
             ) => {
                 outside += 1;
             }
-            Event::End(TagEnd::CodeBlock | TagEnd::Table | TagEnd::Heading(_) | TagEnd::HtmlBlock) => {
-                outside -= 1
+            Event::End(
+                TagEnd::CodeBlock | TagEnd::Table | TagEnd::Heading(_) | TagEnd::HtmlBlock | TagEnd::Image,
+            ) => {
+                outside -= 1;
             }
             _ if outside > 0 => {}
             Event::Text(text) => prose.push_str(&text),
