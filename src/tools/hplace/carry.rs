@@ -121,7 +121,7 @@ pub(in crate::tools) fn carry_out_change(
     proposed.carry_out(execution, ExitStatus::Success, output)
 }
 
-/// Removes all constraints that hplace has set, or takes a node out of standby.
+/// Proposes to remove all constraints that hplace has set, or to take a node out of standby.
 pub(super) fn undo(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     if let PlacementCommand::Evacuate(node) = &options.command {
         return switch(options, CibChange::Online(node.clone()), "is not in standby", output);
@@ -135,7 +135,7 @@ pub(super) fn undo(options: &HplaceOptions, output: &mut Output) -> anyhow::Resu
     propose(options, &cib, CibChange::Unpin(survey.pins), output)
 }
 
-/// Puts a node in standby.
+/// Proposes to put a node in standby.
 pub(super) fn evacuate(
     options: &HplaceOptions,
     node: &str,
