@@ -1,4 +1,4 @@
-//! `hplace --strategy affinity`: machines are placed by their keys.
+//! `hplace --strategy affinity` places machines by their affinity keys.
 
 use std::path::Path;
 
@@ -24,23 +24,23 @@ use crate::report::pacemaker::affinity::AffinityResult;
 use crate::tools::output::Output;
 use crate::tools::{ExitStatus, source};
 
-/// A tag in a warning is at most so long.
+/// Maximum length of a tag in a warning, in characters.
 const WARNING: usize = 300;
 
-/// Whether the options are about keys.
+/// Tells if the options ask for placement by affinity keys.
 pub(super) fn is_asked(options: &HplaceOptions) -> bool {
     options.affinity.asked || options.affinity.file.is_some()
 }
 
-/// Refuses options about a plan where none is made.
+/// Refuses options for a plan if none is made.
 fn no_plan(options: &HplaceOptions) -> anyhow::Result<()> {
     options.output.refuse(&["print-plan", "save-plan"], "without --plan")
 }
 
-/// Places the machines of a document, or those of a cluster that should run and do not.
+/// Places the machines of a document or cluster that have no node.
 ///
 /// # Errors
-/// It cannot be read, or options do not go together.
+/// Fails if the input cannot be read, or if options conflict.
 pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let choices = &options.affinity;
     check(options)?;
@@ -57,20 +57,20 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
     Ok(status(is_good))
 }
 
-/// How a run ends, by whether all machines are, or can be, where they should be.
+/// Exit status of a placement by keys.
 pub(super) fn status(is_good: bool) -> ExitStatus {
     if is_good { ExitStatus::Success } else { ExitStatus::Unplaced }
 }
 
-/// What was told of a fleet.
+/// Result of a placement by keys.
 pub(super) struct FleetOutcome {
-    /// Whether all is as it should be.
+    /// True if every machine has a node and, with `--verify`, none is misplaced.
     pub(super) is_good: bool,
-    /// What would be elsewhere today; none: that was not asked.
+    /// Machines that would be started elsewhere today; `None` without `--verify`.
     pub(super) misplaced: Option<Vec<Misplaced>>,
 }
 
-/// Places the machines of a fleet and tells where they go.
+/// Places the machines of a fleet and prints where they go.
 pub(super) fn tell(
     options: &HplaceOptions,
     fleet: &Fleet,
@@ -98,7 +98,7 @@ fn of_document(file: &Path, output: &mut Output) -> anyhow::Result<Fleet> {
     Ok(fleet)
 }
 
-/// A Ganeti cluster that has been read, and its machines.
+/// Applies the node options to a Ganeti cluster; also returns its nodes and machines as a fleet.
 pub(super) fn of_cluster(
     options: &HplaceOptions,
     mut cluster: Cluster,
@@ -107,7 +107,7 @@ pub(super) fn of_cluster(
     apply_node_options(&mut cluster, &options.load.nodes)?;
     warn_of_tags(&cluster, output)?;
     let is_load_known = options.load.utilisation.is_some();
-    // a simulation has none in any case
+    // A simulation never knows loads, so it needs no warning.
     if !is_load_known && options.command == PlacementCommand::Place {
         output.error_line("Warning: the load of nodes is not known (-U FILE) and taken for 0")?;
     }
@@ -119,7 +119,7 @@ pub(super) fn of_cluster(
     Ok((cluster, fleet))
 }
 
-/// Names the tags that should be keys and are none.
+/// Warns of tags that begin as affinity keys do but have no effect.
 fn warn_of_tags(cluster: &Cluster, output: &mut Output) -> anyhow::Result<()> {
     let of_keys = idle_tags(cluster).into_iter().filter(|idle| idle.tag.starts_with(KEY));
     for idle in of_keys {
@@ -128,10 +128,10 @@ fn warn_of_tags(cluster: &Cluster, output: &mut Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Refuses options that do not go together.
+/// Refuses options that conflict with placement by keys.
 ///
 /// # Errors
-/// Such options.
+/// Fails at the first such option.
 pub(super) fn check(options: &HplaceOptions) -> anyhow::Result<()> {
     ensure!(options.command == PlacementCommand::Place, "this is not known of placement by keys");
     ensure!(options.method.is_none(), "a document with keys is placed by the strategy 'affinity' only");

@@ -1,4 +1,4 @@
-//! `hplace --strategy affinity` on a Pacemaker cluster: keys are in its attributes.
+//! `hplace --strategy affinity` on a Pacemaker cluster, whose attributes hold the keys.
 
 use std::collections::HashMap;
 
@@ -18,10 +18,10 @@ use crate::tools::output::Output;
 /// Most characters of a warning about an attribute.
 const WARNING: usize = 300;
 
-/// Places what should run and does not, or must leave its node.
+/// Places the machines that should run but do not, and those that must leave their node.
 ///
 /// # Errors
-/// The document cannot be read, or options do not go together.
+/// Fails if the document cannot be read, or if options conflict.
 pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let commands = options.cib.commands;
     ensure!(
@@ -62,7 +62,7 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
     Ok(status(is_good))
 }
 
-/// Tells what is taken for memory and processors, and what is not known.
+/// Prints which utilization attributes count as memory and processors, and that the load of nodes is taken as 0.
 fn say_figures(read: &PacemakerFleet, output: &mut Output) -> anyhow::Result<()> {
     let Some(memory) = &read.memory else {
         let names = MeasuredCapacity::Memory.names().join(", ");

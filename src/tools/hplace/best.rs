@@ -1,4 +1,4 @@
-//! Placing as the options say: by a strategy, or as well as possible.
+//! Placement by one of Pacemaker's strategies, or by a search for the best one.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use crate::pacemaker::optimal::{PlacingLimits, ThenGoal};
 use crate::pacemaker::{AllPlaced, PlacementMethod, Strategy, WorkingSet, optimal, place};
 use crate::tools::interrupts::Interruptible;
 
-/// How many changes are tried where nothing is said.
+/// Default number of changes that the search tries.
 const STEPS: u64 = 10_000_000;
-/// How long is searched where nothing is said.
+/// Default time limit of the search.
 const TIME: Duration = Duration::from_secs(10);
 
-/// Refuses options that go with another strategy only.
+/// Refuses options that do not fit the strategy.
 pub(super) fn check(options: &HplaceOptions) -> anyhow::Result<()> {
     let is_optimal = options.method == Some(PlacementMethod::Optimal);
     if !is_optimal {
@@ -28,10 +28,10 @@ pub(super) fn check(options: &HplaceOptions) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Places the resources as the options say, and tells by which strategy Pacemaker goes on from there.
+/// Places the resources as the options say. Also returns the strategy by which Pacemaker continues from there.
 ///
 /// # Errors
-/// The colocations cannot be followed, or the system does not let the program handle interrupts.
+/// Fails if the colocations cannot be followed, or if the system does not let the program handle interrupts.
 pub(super) fn placed(set: &WorkingSet, options: &HplaceOptions) -> anyhow::Result<(Strategy, AllPlaced)> {
     let method = options.method.unwrap_or(set.strategy().into());
     if let Some(strategy) = method.strategy() {

@@ -1,4 +1,5 @@
-//! From a placement to a change of the cluster: what has to be set for it, what else it does, and whether it may be done.
+//! Turns a placement into a change of the cluster: the constraints that it needs, a forecast of their effects, and the
+//! checks before they are set.
 
 use std::collections::HashSet;
 
@@ -21,29 +22,28 @@ use crate::tools::ExitStatus;
 use crate::tools::options::ExecutionOptions;
 use crate::tools::output::Output;
 
-/// A change that is proposed, and what the cluster does with it.
+/// A proposed change of the cluster, with a forecast of its effects.
 pub(super) struct ProposedChange<'a> {
     /// The cluster before.
     pub cib: &'a ReadCib,
-    /// The change.
     pub change: CibChange,
-    /// What is changed when all is where it should be.
+    /// Second change, made once all resources are in place (`--no-keep`).
     pub then: Option<CibChange>,
-    /// What the cluster does.
+    /// Forecast of the cluster's own actions after the change.
     pub outlook: Foresight,
-    /// How long the cluster may take, in seconds; none: the usual time.
+    /// Maximum time until the cluster is at rest, in seconds; none: 600.
     pub wait_limit: Option<u64>,
 }
 
-/// Whether a placement is to be brought about, or it is to be said how.
+/// Tells if a placement is to be carried out, or the commands for it printed.
 pub(super) fn is_asked(options: &HplaceOptions) -> bool {
     options.cib.commands.is_some() || options.execution.exec
 }
 
-/// Whether options go together.
+/// Refuses options for execution that conflict.
 ///
 /// # Errors
-/// They do not.
+/// Fails at the first conflict.
 pub(super) fn check(options: &HplaceOptions) -> anyhow::Result<()> {
     let execution = &options.execution;
     ensure!(!execution.exec || options.cib.live, "--exec needs the cluster itself: --live");
@@ -54,7 +54,7 @@ pub(super) fn check(options: &HplaceOptions) -> anyhow::Result<()> {
     }
 }
 
-/// Brings the cluster to a placement that another strategy has found, or says how.
+/// Brings the cluster to a placement found by another strategy, or prints the commands for it.
 pub(super) fn bring(
     options: &HplaceOptions,
     cib: &ReadCib,
@@ -89,10 +89,10 @@ pub(super) fn bring(
     ProposedChange { cib, change, then, outlook, wait_limit }.carry_out(&options.execution, status, output)
 }
 
-/// Has the cluster do what brings it to a placement that another tool has found, after showing the constraints.
+/// Prints the constraints for a placement found by another tool, then sets them and follows the cluster.
 ///
 /// # Errors
-/// Why it was not begun, or what went wrong.
+/// Fails if the run cannot begin or does not succeed.
 pub(in crate::tools) fn carry_out_pinning(
     execution: &ExecutionOptions,
     cib: &ReadCib,
@@ -106,10 +106,10 @@ pub(in crate::tools) fn carry_out_pinning(
     carry_out_change(execution, cib, CibChange::Pin(pinning.pins), pinning.outlook, output)
 }
 
-/// Has the cluster make a change that another tool has found, of which it is known what it does then.
+/// Makes a change found by another tool and follows the cluster; `outlook` is the forecast of its actions.
 ///
 /// # Errors
-/// Why it was not begun, or what went wrong.
+/// Fails if the run cannot begin or does not succeed.
 pub(in crate::tools) fn carry_out_change(
     execution: &ExecutionOptions,
     cib: &ReadCib,
@@ -121,7 +121,7 @@ pub(in crate::tools) fn carry_out_change(
     proposed.carry_out(execution, ExitStatus::Success, output)
 }
 
-/// Takes away all constraints that this tool has set, or a node out of standby.
+/// Proposes to remove all constraints that hplace has set, or to take a node out of standby.
 pub(super) fn undo(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     if let PlacementCommand::Evacuate(node) = &options.command {
         return switch(options, CibChange::Online(node.clone()), "is not in standby", output);
@@ -135,7 +135,7 @@ pub(super) fn undo(options: &HplaceOptions, output: &mut Output) -> anyhow::Resu
     propose(options, &cib, CibChange::Unpin(survey.pins), output)
 }
 
-/// Puts a node in standby.
+/// Proposes to put a node in standby.
 pub(super) fn evacuate(
     options: &HplaceOptions,
     node: &str,
@@ -170,7 +170,7 @@ fn begin(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<ReadCib
     options.read_cib(output)
 }
 
-/// Shows what follows from a change, or how it is made, or makes it.
+/// Shows the effects of a change, and makes it with `--exec`; or prints the commands for it.
 fn propose(
     options: &HplaceOptions,
     cib: &ReadCib,
@@ -207,7 +207,7 @@ fn propose(
 }
 
 impl ProposedChange<'_> {
-    /// Checks the change by what there is to check it with, and makes it.
+    /// Checks the change, also with crm_simulate if that is installed, and makes it.
     fn carry_out(
         &self,
         execution: &ExecutionOptions,
@@ -243,7 +243,7 @@ impl ProposedChange<'_> {
         carry_out(self, expected, execution, status, output)
     }
 
-    /// What is asked before it is made.
+    /// Question to the user before the change is made.
     pub(super) fn question(&self) -> String {
         let now = self.outlook.current();
         let expected: HashSet<ExpectedPlace> = self.outlook.expected().into_iter().flatten().collect();

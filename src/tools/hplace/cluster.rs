@@ -22,33 +22,32 @@ use crate::tools::options::{CibOptions, LoadOptions};
 use crate::tools::output::Output;
 use crate::tools::source;
 
-/// What it is worth to a Ganeti instance to stay where it is, unless the options say otherwise: it moves for a reason only.
+/// Default score of a Ganeti instance for staying on its node: above 0, so that no instance moves without a reason.
 const STAYING: i64 = 1;
-/// Where the document of a live cluster is from, for messages.
+/// Source of a live cluster's document, for messages.
 const ASKED: &str = "cibadmin";
 
-/// A cluster with its document.
+/// A Pacemaker cluster with its document (CIB).
 pub(in crate::tools) struct ReadCib {
-    /// The document.
     pub text: String,
-    /// Where it is from, for messages.
+    /// Source of the document, for messages.
     pub source: String,
-    /// What it says.
+    /// The cluster that the document describes.
     pub set: WorkingSet,
 }
 
-/// Reads the cluster, Pacemaker's or Ganeti's. What is outside is named on standard error.
+/// Reads the cluster, Pacemaker's or Ganeti's. Unsupported elements are listed on standard error.
 ///
 /// # Errors
-/// It cannot be read, or something in it is outside and is not to be skipped.
+/// Fails if the cluster cannot be read, or has unsupported elements that are not to be skipped.
 pub(super) fn load(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<WorkingSet> {
     load_with(options, GuestReading::Unsupported, output)
 }
 
-/// The same, with guest nodes as `guests` says.
+/// Reads the cluster as [`load`] does, with guest nodes as `guests` says.
 ///
 /// # Errors
-/// The same.
+/// Those of [`load`].
 pub(super) fn load_with(
     options: &HplaceOptions,
     guests: GuestReading,
@@ -74,10 +73,10 @@ pub(super) fn load_with(
     Ok(set)
 }
 
-/// Reads a cluster, which must be Pacemaker's, with the document, as of some moment.
+/// Reads a Pacemaker cluster with its document, as of `now` if that is given.
 ///
 /// # Errors
-/// It cannot be read, it is Ganeti's, or something in it is outside and is not to be skipped.
+/// Fails if the cluster cannot be read, is Ganeti's, or has unsupported elements that are not to be skipped.
 pub(in crate::tools) fn read_cib(
     origin: &ClusterOrigin<'_>,
     options: &CibOptions,
@@ -94,32 +93,32 @@ impl HplaceOptions {
     /// Reads the cluster as [`read_cib`] does.
     ///
     /// # Errors
-    /// The same.
+    /// Those of [`read_cib`].
     pub(super) fn read_cib(&self, output: &mut Output) -> anyhow::Result<ReadCib> {
         read_cib(&ClusterOrigin::of(self)?, &self.cib, self.now, output)
     }
 
-    /// The document of the cluster, which must be Pacemaker's, and where it is from.
+    /// The document of a Pacemaker cluster, and its source for messages.
     ///
     /// # Errors
-    /// It cannot be read, or the cluster is Ganeti's.
+    /// Fails if the document cannot be read, or if the cluster is Ganeti's.
     pub(super) fn read_text(&self) -> anyhow::Result<(String, String)> {
         ClusterOrigin::of(self)?.document(self.now)
     }
 }
 
-/// Where a cluster comes from.
+/// Source of a cluster.
 pub(in crate::tools) enum ClusterOrigin<'a> {
     /// The document in a file.
     Document(&'a Path),
     /// The Pacemaker cluster of this node.
     Live,
-    /// One of Ganeti's, as the options of all tools say.
+    /// A Ganeti cluster, named by the options that all tools share.
     Ganeti,
 }
 
 impl<'a> ClusterOrigin<'a> {
-    /// The document, as of some moment, and where it is from.
+    /// The document, as of `now` if that is given, and its source for messages.
     fn document(&self, now: Option<jiff::Timestamp>) -> anyhow::Result<(String, String)> {
         let (text, source) = match self {
             ClusterOrigin::Document(file) => {
@@ -152,10 +151,10 @@ impl<'a> ClusterOrigin<'a> {
         ClusterOrigin::named(&options.load, &options.cib)
     }
 
-    /// The one cluster that options name.
+    /// The one cluster that the options name.
     ///
     /// # Errors
-    /// They name none, or several.
+    /// Fails if they name none, or several.
     pub(in crate::tools) fn named(
         load: &LoadOptions,
         cib: &'a CibOptions,
@@ -175,7 +174,7 @@ impl<'a> ClusterOrigin<'a> {
     }
 }
 
-/// What a file says, and what it is called in messages.
+/// Opens a file, which may be compressed, or standard input for `-`. Also returns its name for messages.
 pub(super) fn opened(file: &Path) -> anyhow::Result<(Box<dyn Read>, String)> {
     if file == Path::new("-") {
         let source = "standard input".to_owned();
@@ -191,10 +190,10 @@ fn unreadable(source: &str) -> String {
     format!("cannot read file '{}'", printable(source, 200))
 }
 
-/// Refuses a cluster without quorum, for what makes sense only in one that does what it should.
+/// Refuses a cluster without quorum, because it would start nothing, whatever is planned.
 ///
 /// # Errors
-/// There is no quorum.
+/// Fails if there is no quorum.
 pub(in crate::tools) fn ensure_quorum(set: &WorkingSet) -> anyhow::Result<()> {
     let has_quorum = set.without_quorum.is_none();
     ensure!(
@@ -204,7 +203,7 @@ pub(in crate::tools) fn ensure_quorum(set: &WorkingSet) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Names what is outside, and takes the cluster if that is to be skipped.
+/// Lists unsupported elements, refuses the cluster unless they are to be skipped, and prints warnings about it.
 fn accept(set: &WorkingSet, options: &CibOptions, output: &mut Output) -> anyhow::Result<()> {
     for unsupported in &set.unsupported {
         output.error_line(&format!("Unsupported: {}", shown(unsupported)))?;

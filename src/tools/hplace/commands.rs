@@ -7,7 +7,7 @@ use crate::tools::cli::{OperandWords, ToolCommand, example};
 pub(super) const WORDS: &[&str] =
     &["why", "survive", "fit", "lint", "evacuate", "simulate", "optimal", "affinity"];
 
-/// What can be asked besides where the resources go.
+/// The commands, in the order of [`WORDS`].
 pub(super) const COMMANDS: &[ToolCommand] = &[
     ToolCommand {
         name: "hplace why",
@@ -99,14 +99,14 @@ pub(super) const COMMANDS: &[ToolCommand] = &[
     },
 ];
 
-/// Commands that read Pacemaker clusters; without a word: hplace itself.
+/// Commands that read Pacemaker clusters; the empty word is hplace without a command.
 pub(super) const PACEMAKER: &[&str] =
     &["", "why", "survive", "fit", "lint", "evacuate", "optimal", "affinity"];
 /// Commands that read Ganeti clusters.
 pub(super) const GANETI: &[&str] = &["", "why", "survive", "fit", "simulate", "optimal", "affinity"];
-/// Commands in which it counts where a Ganeti instance is now.
+/// Commands whose answer depends on the present nodes of Ganeti instances (`--stickiness`).
 pub(super) const STAYING: &[&str] = &["", "why", "survive", "fit", "optimal"];
-/// Commands that have no strategy of their own.
+/// Commands that take `--strategy`.
 pub(super) const ANY_STRATEGY: &[&str] = &["", "why", "survive", "fit"];
 /// Commands that can search for the best placement.
 pub(super) const SEARCHING: &[&str] = &["optimal", "why"];
@@ -117,7 +117,7 @@ pub(super) const SURVIVE: &[&str] = &["survive"];
 pub(super) const FIT: &[&str] = &["fit"];
 /// Commands that show where all resources go.
 pub(super) const PLACING: &[&str] = &["", "optimal"];
-/// The same by Pacemaker's own strategies.
+/// Commands that place only by Pacemaker's own strategies.
 pub(super) const PLACING_ITSELF: &[&str] = &[""];
 pub(super) const EXPLAINING: &[&str] = &["", "optimal", "affinity"];
 pub(super) const ACTING: &[&str] = &["", "optimal", "why"];

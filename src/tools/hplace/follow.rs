@@ -1,4 +1,4 @@
-//! Making a change and following it to its end.
+//! Makes a change and follows the cluster until it is at rest.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -27,17 +27,17 @@ use crate::tools::interrupts;
 use crate::tools::options::ExecutionOptions;
 use crate::tools::output::Output;
 
-/// The tool, in journals and locks.
+/// Name of the tool in journals and locks.
 const TOOL: &str = "hplace";
-/// How long the cluster may take if nobody says so, in seconds.
+/// Default maximum time until the cluster is at rest, in seconds.
 const WAIT_LIMIT: u64 = 600;
-/// Status after SIGTERM or a second SIGINT.
+/// Exit status after SIGTERM or a second SIGINT.
 const LEFT: i32 = 1;
 
-/// Makes a change that was checked.
+/// Makes a change that has been checked.
 ///
 /// # Errors
-/// Why it was not begun, or what went wrong.
+/// Fails if the run cannot begin or does not succeed.
 pub(super) fn carry_out(
     proposed: &ProposedChange<'_>,
     expected: Vec<ExpectedPlace>,
@@ -70,10 +70,10 @@ pub(super) fn carry_out(
     conclude(&ending, &read, &path, status, output)
 }
 
-/// Goes on with the run of a journal.
+/// Resumes the run of a journal.
 ///
 /// # Errors
-/// Why it cannot be gone on with, or what went wrong.
+/// Fails if the run cannot be resumed, for example because it is another cluster's, or does not succeed.
 pub(super) fn resume(
     options: &HplaceOptions,
     path: &Path,
@@ -105,7 +105,7 @@ pub(super) fn resume(
     conclude(&ending, &read, path, status, output)
 }
 
-/// Whether anything that should run does not, now that all is done.
+/// Exit status of a completed run, from the present state of the cluster.
 fn end_status() -> anyhow::Result<ExitStatus> {
     let set = cib::parse(&LocalCluster.document()?, "cibadmin")?;
     let placed = place(&set, set.strategy())?;
@@ -116,7 +116,7 @@ fn lock(header: &CibHeader) -> anyhow::Result<Lock> {
     Lock::take(TOOL, &ClusterId { name: header.cluster.clone(), uuid: header.cluster.clone() })
 }
 
-/// A cluster has no name that must be there: its nodes.
+/// Identifies the cluster by the names of its nodes, because a Pacemaker cluster need not have a name.
 fn cluster_name(set: &WorkingSet) -> String {
     let names: Vec<&str> = set.hosts.iter().map(|host| host.name.as_str()).collect();
     names.join(",")
@@ -135,7 +135,7 @@ fn walk(
             }
             SignalWish::Leave => "Leaving at once\n",
         };
-        // whoever sent the signal may not read any more
+        // Standard error may be closed by now, and the run must still end in order.
         let _ = std::io::stderr().write_all(text.as_bytes());
     });
     let signals = signals.context("cannot prepare for signals")?;
@@ -151,7 +151,7 @@ fn walk(
     Ok(runner.walk())
 }
 
-/// What is seen of a run: lines on standard error.
+/// Shows the progress of a run as lines on standard error.
 struct RunView<'a> {
     output: &'a mut Output,
     signals: &'a Signals,
@@ -169,7 +169,7 @@ impl CibHost for RunView<'_> {
             CibEvent::NoAnswer(problem) => format!("The cluster does not answer: {problem}"),
             CibEvent::Ends(_) => return,
         };
-        // a run is more than its reader: it goes on when nobody listens any more
+        // The run goes on even if standard error is closed.
         let _ = signals.whole(|| output.error_line(&text));
     }
 
@@ -186,7 +186,7 @@ impl CibHost for RunView<'_> {
     }
 }
 
-/// What is to be said and returned at the end of a run.
+/// Reports the end of a run and returns the exit status.
 fn conclude(
     ending: &Ending,
     read: &CibRead,
@@ -227,7 +227,7 @@ fn conclude(
     }
 }
 
-/// The first change of a run, and how it is taken back, in words.
+/// The first change of a run in words, with the command that undoes it.
 fn made(read: &CibRead) -> String {
     let change = &read.header.change;
     let back = match change {

@@ -1,4 +1,4 @@
-//! `hplace lint`: what is very likely not meant.
+//! `hplace lint` lists likely mistakes in the configuration of a Pacemaker cluster.
 
 use super::HplaceOptions;
 use crate::pacemaker::lint::lint;
@@ -8,7 +8,6 @@ use crate::tools::ExitStatus;
 use crate::tools::cli::hint::did_you_mean;
 use crate::tools::output::Output;
 
-/// Looks a cluster through.
 pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let (text, source) = options.read_text()?;
     let findings = lint(&text, &source, &|name, known| did_you_mean(name, known.iter().copied()))?;

@@ -1,4 +1,4 @@
-//! `hplace`: where Pacemaker places the resources of a cluster, and why.
+//! `hplace` shows where Pacemaker places the resources of a cluster, and why.
 
 mod affinity;
 mod attributes;
@@ -30,7 +30,7 @@ use super::options::TypedOption;
 use super::output::Output;
 use crate::model::shown::shown_name;
 
-/// Reads the words behind the program's name.
+/// Parses the command line.
 pub(crate) fn parse(args: &[OsString]) -> Result<HplaceOptions, Stop> {
     let (mut options, words) = SPEC.read(args)?;
     let mut words = words.iter().map(|word| word.to_string_lossy().into_owned());
@@ -40,7 +40,7 @@ pub(crate) fn parse(args: &[OsString]) -> Result<HplaceOptions, Stop> {
     options.command = match (command.as_str(), rest.is_empty()) {
         ("", _) => PlacementCommand::Place,
         ("optimal" | "affinity", true) => {
-            // the same as the strategy of this name, also in a plan that is saved
+            // The command is kept as the option --strategy, so that a saved plan repeats it.
             let strategy = TypedOption { long: Some("strategy"), value: Some(command.clone()) };
             options.output.typed.insert(0, strategy);
             options.place_by(&command);
@@ -68,10 +68,11 @@ pub(crate) fn parse(args: &[OsString]) -> Result<HplaceOptions, Stop> {
     Ok(options)
 }
 
-/// Does what the words ask for. Status 2 says that something has no place, so that a malformed command line gets another one.
+/// Parses the command line and runs hplace. Exit status 2 means that something has no place, so a malformed command
+/// line ends with [`ExitStatus::Misuse`].
 ///
 /// # Errors
-/// What keeps the tool from answering.
+/// Fails if hplace cannot answer.
 pub(crate) fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     match parse(args) {
         Ok(options) => run(options),
@@ -82,7 +83,7 @@ pub(crate) fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     }
 }
 
-/// The complaint about a first word that is no command, with what was probably meant.
+/// Error message for a first word that is no command, with a hint at the intended one.
 fn unknown_command(word: &str) -> String {
     let shown = shown_name(word);
     if STRATEGIES.contains(&word) {
@@ -97,10 +98,10 @@ fn unknown_command(word: &str) -> String {
     format!("there is no command '{shown}'{meant}; the commands are {}", WORDS.join(", "))
 }
 
-/// Does what the options ask for.
+/// Runs hplace with these options.
 ///
 /// # Errors
-/// What keeps the tool from answering.
+/// Fails if hplace cannot answer.
 pub(crate) fn run(options: HplaceOptions) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     let output = &mut output;

@@ -1,4 +1,4 @@
-//! What hplace is asked to do.
+//! The options and commands of hplace.
 
 use anyhow::bail;
 
@@ -10,7 +10,6 @@ use crate::tools::options::affinity::AffinityChoices;
 use crate::tools::options::simulation::SimulationChoices;
 use crate::tools::options::*;
 
-/// Which cluster is placed, how, and what of it is shown.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct HplaceOptions {
     pub load: LoadOptions,
@@ -19,35 +18,35 @@ pub(crate) struct HplaceOptions {
     pub limits: LimitOptions,
     pub cib: CibOptions,
     pub affinity: AffinityChoices,
-    /// Comparing strategies with machines that come and go.
+    /// Options of `hplace simulate`.
     pub simulation: SimulationChoices,
     pub command: PlacementCommand,
     pub forms: PlacementForms,
-    /// None: the cluster's own.
+    /// None: the cluster's own strategy.
     pub method: Option<PlacementMethod>,
-    /// What decides last between the best placements; none: what goes with the cluster's strategy.
+    /// Tie-breaker between the best placements; none: minimal if that is the cluster's strategy, else balanced.
     pub then: Option<ThenGoal>,
-    /// The most running resources that may be moved.
+    /// Maximum number of running resources that leave a node on which they could stay.
     pub max_moves: Option<usize>,
-    /// How many changes are tried; none: the usual number.
+    /// `--effort`: number of changes that the search tries; none: 10 million.
     pub steps: Option<u64>,
-    /// What it is worth to a Ganeti instance to stay where it is; none: 1.
+    /// Score of a Ganeti instance for staying on its node; none: 1.
     pub stickiness: Option<AllocationScore>,
-    /// When the cluster is looked at; none: when its document says, or now.
+    /// Time as of which the cluster is read; none: the time in its document, or else the present.
     pub now: Option<jiff::Timestamp>,
-    /// `--nodes`: how many are lost at once; none: 1.
+    /// `--nodes`: number of nodes lost at once, 1 or 2; none: 1.
     pub lost: Option<usize>,
-    /// From which priority on it counts that a resource stays down; none: 1, or 0 where no resource has one.
+    /// Lowest priority at which a resource that stays down counts; none: 1, or 0 if no priority is above 0.
     pub least_priority: Option<i64>,
-    /// How many losses are shown; none: 10.
+    /// Number of losses shown, the worst first; none: 10.
     pub top: Option<usize>,
-    /// How many nodes more resources are to survive the loss of.
+    /// `--keep-reserve`: number of nodes, 0 to 2, for whose loss `hplace fit` keeps room.
     pub survive: usize,
-    /// Whether constraints are taken away once the resources are where they should be.
+    /// Remove the constraints once the resources are in place.
     pub no_keep: bool,
-    /// Whether what hplace has changed is taken back.
+    /// Undo earlier changes by hplace.
     pub undo: bool,
-    /// How long the cluster may take, in seconds; none: ten minutes.
+    /// Maximum time until the cluster is at rest, in seconds; none: 600.
     pub wait_limit: Option<u64>,
 }
 
@@ -83,13 +82,13 @@ parts!(HplaceOptions {
     forms: PlacementForms
 });
 
-/// In which forms a placement is shown, and what is shown with it.
+/// Output forms of a placement, and additions to them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PlacementForms {
     pub reasons: bool,
     pub crm_simulate_format: bool,
     pub show_normalized: bool,
-    /// What is done, and what waits for what, as text.
+    /// The actions and their dependencies, as text.
     pub transition: bool,
     /// The same for Graphviz.
     pub dot: bool,
@@ -97,30 +96,30 @@ pub(crate) struct PlacementForms {
     pub transition_xml: bool,
 }
 
-/// What `hplace` is asked.
+/// A command of hplace.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) enum PlacementCommand {
-    /// Where the resources go.
+    /// Place all resources. This is also the command of `optimal`, of `affinity` and without a first word.
     #[default]
     Place,
-    /// Why some of them do.
+    /// Explain the places of these resources.
     Why(Vec<String>),
-    /// What the loss of nodes means.
+    /// Try the loss of nodes.
     Survive,
-    /// How many more of a size fit: its words.
+    /// Count the further resources that fit; the words give their size.
     Fit(Vec<String>),
-    /// What putting a node in standby does.
+    /// Put this node in standby, or show the effects.
     Evacuate(String),
-    /// What is very likely not meant.
+    /// Find likely mistakes in the configuration.
     Lint,
-    /// What the strategies come to with machines that come and go.
+    /// Compare strategies while machines come and go.
     Simulate,
 }
 
-/// Options for forms in which nothing but a placement can be shown, each printed alone.
+/// Options for output forms of a placement that are printed alone.
 pub(super) const ALONE: [&str; 5] =
     ["crm-simulate-format", "show-normalized", "transition-dot", "transition-xml", "commands"];
-/// The same of forms that go with others.
+/// Options for additions to the output of a placement, which can be combined.
 const BESIDE: [&str; 2] = ["transition", "with-reasons"];
 
 impl HplaceOptions {
@@ -130,13 +129,13 @@ impl HplaceOptions {
         self.affinity.asked = self.method.is_none();
     }
 
-    /// Refuses the forms of a placement where `what` is shown, but for those of some options.
+    /// Refuses the output forms of a placement except `known`; `what` names the output that does not have them.
     pub(super) fn no_forms_but(&self, known: &[&str], what: &str) -> anyhow::Result<()> {
         let forms = ALONE.into_iter().chain(BESIDE).filter(|form| !known.contains(form));
         self.output.refuse(&forms.collect::<Vec<_>>(), &format!("to {what}"))
     }
 
-    /// Some forms are printed alone.
+    /// Refuses other output forms beside one that is printed alone.
     pub(super) fn only_one_form(&self) -> anyhow::Result<()> {
         let is_given = |form: &&str| self.output.has(form);
         let forms = ALONE.into_iter().chain(["json"]).chain(BESIDE).filter(is_given);

@@ -1,4 +1,4 @@
-//! `hplace --strategy affinity --plan`: instances are to go where they would be started today.
+//! `hplace --strategy affinity --plan` plans the moves of instances to where they would be started today.
 
 use std::ops::ControlFlow::{Break, Continue};
 
@@ -18,10 +18,10 @@ use crate::tools::options::pace::PlanForm;
 use crate::tools::output::Output;
 use crate::tools::{ExitStatus, source};
 
-/// Plans the moves, tells them, and saves them if that is wanted.
+/// Plans the moves, prints them, and saves them if that is wanted.
 ///
 /// # Errors
-/// The cluster cannot be read, or a file not written.
+/// Fails if the cluster cannot be read, or if a file cannot be written.
 pub(super) fn run(asked: &HplaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     check(asked)?;
     let mut options = asked.clone();

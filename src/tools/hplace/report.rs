@@ -15,10 +15,10 @@ use crate::tools::{ahead, reporting};
 /// Largest number of hosts times resources for which the loss of each host is tried.
 const TRIED: usize = 1_000_000;
 
-/// Refuses the page where nothing is placed, and a file that cannot be written.
+/// Refuses `--report` if nothing is placed, or if its file cannot be written.
 ///
 /// # Errors
-/// The option, or the file.
+/// Names the option or the file.
 pub(super) fn check(options: &HplaceOptions) -> anyhow::Result<()> {
     if options.output.report.is_none() {
         return Ok(());
@@ -78,7 +78,7 @@ fn page(
     Ok(page.page()?)
 }
 
-/// Tells if a resource matters more than others.
+/// Tells if any resource has a priority above 0.
 fn has_priorities(set: &WorkingSet) -> bool {
     set.resources.iter().any(|resource| resource.priority > AllocationScore::ZERO)
 }

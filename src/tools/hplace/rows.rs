@@ -210,7 +210,7 @@ pub(crate) const SPEC: Spec<HplaceOptions> = Spec {
 
 type HplaceDef = OptionDef<HplaceOptions>;
 
-/// The strategies: those of the methods, and by keys.
+/// Names of the strategies: those of [`PlacementMethod`](crate::pacemaker::PlacementMethod), and `affinity`.
 pub(super) const STRATEGIES: &[&str] =
     &["default", "utilization", "balanced", "minimal", "optimal", "affinity"];
 

@@ -19,7 +19,7 @@ use crate::report::pacemaker::{crm_simulate, json as documents, text, transition
 use crate::tools::ExitStatus;
 use crate::tools::output::Output;
 
-/// Does what the options ask for.
+/// Places the resources, then prints the result or carries it out.
 pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let as_json = options.output.json;
     options.only_one_form()?;
@@ -61,13 +61,13 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
     }
     output.flush()?;
     if options.forms.crm_simulate_format || options.forms.dot || options.forms.transition_xml {
-        // these forms do not tell what the status is about
+        // These forms do not list the unplaced resources that cause exit status 2.
         text::unplaced(set, strategy, &placed)?.iter().try_for_each(|line| output.error_line(line))?;
     }
     Ok(status(set, &placed, &plan))
 }
 
-/// What becomes of guest nodes: placing them and what runs there is known, what is done then, and in which order, is not.
+/// Chooses how guest nodes are read. Placement with guest nodes is supported; actions and their order are not.
 fn guests(options: &HplaceOptions) -> GuestReading {
     let graph = options.forms.transition || options.forms.dot || options.forms.transition_xml;
     let optimal = options.method == Some(PlacementMethod::Optimal);
@@ -80,7 +80,8 @@ fn guests(options: &HplaceOptions) -> GuestReading {
     }
 }
 
-/// Whether anything that should run has no place, or does not run in the end, or Pacemaker never gets there.
+/// Exit status: [`ExitStatus::Unplaced`] if a resource has no place or stays down, or if actions wait for each other in
+/// a circle.
 pub(super) fn status(set: &WorkingSet, placed: &AllPlaced, plan: &Transition) -> ExitStatus {
     let are_placed = placed.unplaced(set).next().is_none();
     if are_placed && plan.circles.is_empty() && plan.changes.down(set, placed).is_empty() {
@@ -90,7 +91,7 @@ pub(super) fn status(set: &WorkingSet, placed: &AllPlaced, plan: &Transition) ->
     }
 }
 
-/// The resources that the words behind `why` mean. What a clone is made of is known by its instances.
+/// The resources named after `why`. The name of a clone's primitive stands for all its instances.
 fn asked(set: &WorkingSet, options: &HplaceOptions) -> anyhow::Result<Vec<ResourceIdx>> {
     let mut asked = Vec::new();
     let PlacementCommand::Why(names) = &options.command else { return Ok(asked) };

@@ -1,4 +1,4 @@
-//! `hplace simulate`: what the strategies come to with machines that come and go.
+//! `hplace simulate` compares strategies while machines come and go.
 
 use anyhow::{Context, bail, ensure};
 
@@ -20,13 +20,13 @@ use crate::tools::options::affinity::AffinityChoices;
 use crate::tools::output::Output;
 use crate::tools::source;
 
-/// How many days machines stay on average, where nothing is said about it.
+/// Default mean lifetime of a machine, in days.
 const LIFETIME: f64 = 30.0;
 
 /// Compares the strategies.
 ///
 /// # Errors
-/// A document cannot be read, or options do not go together.
+/// Fails if a file cannot be read or written, or if options conflict.
 pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     check(options)?;
     let timeline = timeline(options, output)?;
@@ -72,10 +72,10 @@ fn check(options: &HplaceOptions) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Who comes and goes.
+/// The arrivals and departures to simulate: read from a document, or drawn at random.
 fn timeline(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<Timeline> {
     let (simulation, keys) = (&options.simulation, &options.affinity);
-    // with --poisson, the seed is for who comes even where equal nodes are told apart by name
+    // With --poisson, the seed also draws the arrivals, so it must reach the ties only with --tie random.
     let ties = AffinityChoices { seed: keys.seed.filter(|_| keys.random_tie == Some(true)), ..keys.clone() };
     let drawn = |per_day| {
         let lifetime = simulation.lifetime.unwrap_or(LIFETIME);

@@ -1,4 +1,4 @@
-//! What would be: after the loss of nodes, and with more resources.
+//! `hplace survive` and `hplace fit`: the effects of losing nodes, and the room for more resources.
 
 use anyhow::{Context, bail, ensure};
 
@@ -15,10 +15,10 @@ use crate::tools::ExitStatus;
 use crate::tools::cli::hint::did_you_mean;
 use crate::tools::output::Output;
 
-/// How many losses are shown.
+/// Default number of losses shown.
 const TOP: usize = 10;
 
-/// Tells what the loss of each node, or pair of nodes, means.
+/// Shows the effects of losing each node, or each pair of nodes.
 pub(super) fn survive(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let (settled, strategy) = settled(options, output)?;
     let at_once = options.lost.unwrap_or(1);
@@ -36,7 +36,7 @@ pub(super) fn survive(options: &HplaceOptions, output: &mut Output) -> anyhow::R
     Ok(if result.survives() { ExitStatus::Success } else { ExitStatus::Unplaced })
 }
 
-/// Tells how many more resources of a size fit.
+/// Shows how many more resources of a size fit.
 pub(super) fn fit(
     options: &HplaceOptions,
     size: &[String],
@@ -63,7 +63,7 @@ pub(super) fn fit(
     Ok(if more.count > 0 { ExitStatus::Success } else { ExitStatus::Unplaced })
 }
 
-/// The cluster once it has done what it is about to do, and how it is placed.
+/// The cluster after its pending actions, and the strategy by which it is placed.
 fn settled(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<(WorkingSet, Strategy)> {
     let set = load(options, output)?;
     ensure_quorum(&set)?;
@@ -74,7 +74,7 @@ fn settled(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<(Work
     Ok((set.settled(strategy, &place(&set, strategy)?), strategy))
 }
 
-/// The size that words such as `cpu=2,memory=4096` name.
+/// Parses a size such as `cpu=2,memory=4096`.
 fn parse_size(set: &WorkingSet, words: &[String]) -> anyhow::Result<Capacities> {
     let mut size = Capacities::default();
     for part in words.iter().flat_map(|word| word.split(',')) {

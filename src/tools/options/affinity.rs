@@ -9,16 +9,16 @@ use crate::tools::cli::option::ArgumentKind::{Choices, File, Float, Integer};
 
 use super::{count, some};
 
-/// Which fleet is placed by its keys, and how. What is none is as the document says.
+/// Options of placement by affinity keys; `None` stands for the value in the document.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct AffinityChoices {
     /// `--strategy affinity`.
     pub asked: bool,
     /// `-j`; `-` is standard input.
     pub file: Option<PathBuf>,
-    /// None: as they are told.
+    /// None: the order of the document.
     pub order: Option<MachineOrder>,
-    /// Whether equal nodes are told apart by chance; none: they are not.
+    /// True: choose at random between equally good nodes. False or none: the smallest name wins.
     pub random_tie: Option<bool>,
     pub seed: Option<u64>,
     pub zero_disables: bool,
@@ -29,15 +29,15 @@ pub(crate) struct AffinityChoices {
     pub msav_steps: Option<u32>,
     /// None: 1.
     pub ram_ratio: Option<f64>,
-    /// Whether moves are planned.
+    /// Plan the moves of misplaced instances.
     pub plan: bool,
 }
 
 impl AffinityChoices {
-    /// The options of a document, where these say nothing else.
+    /// The options of a document, overridden by these.
     ///
     /// # Errors
-    /// What does not go together.
+    /// Fails if options conflict.
     pub(crate) fn over(&self, said: &AffinityOptions) -> Result<AffinityOptions, String> {
         let options = AffinityOptions {
             initial_msav: self.initial_msav.unwrap_or(said.initial_msav),
@@ -55,7 +55,7 @@ impl AffinityChoices {
         }
     }
 
-    /// The option that was given although nothing is placed by keys.
+    /// The first given option that makes sense only for placement by keys.
     pub(crate) fn stray(&self) -> Option<&'static str> {
         let given = [
             (self.order.is_some(), "--order"),
@@ -76,7 +76,7 @@ impl AffinityChoices {
 
 type AffinityDef = OptionDef<AffinityChoices>;
 
-/// Memory is promised at most so often.
+/// Maximum of `--ram-ratio`.
 const MOST_PROMISED: f64 = 1000.0;
 
 pub(crate) const FLEET_FILE: AffinityDef =

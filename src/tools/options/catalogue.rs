@@ -1,5 +1,5 @@
-//! The options that several programs take, once: spelling, help, default and what they set, so that an option
-//! means the same and reads the same wherever it is accepted. What one program alone takes is in its own list.
+//! Options that several programs share, with spelling, help, default and effect. Each is defined once, so that it means
+//! and reads the same everywhere. Options of a single program are in its own list.
 
 use super::values::{
     affinity_weight, at_least_one, count, node_fields, ratio_above_zero, time_above_zero, weights,
@@ -19,7 +19,7 @@ use crate::tools::cli::option::OptionShape;
 use crate::tools::cli::{Heading, OptionDef};
 use crate::tools::output::ColourUse;
 
-/// Rows by the part of a tool's options that they set.
+/// Definition of an option, by the part of a tool's options that it sets.
 pub(crate) type LoadDef = OptionDef<LoadOptions>;
 type CibDef = OptionDef<CibOptions>;
 type OutputDef = OptionDef<OutputOptions>;
@@ -31,7 +31,7 @@ pub(crate) type ExecutionDef = OptionDef<ExecutionOptions>;
 
 const YES_NO: ArgumentKind = Choices(&["yes", "no"]);
 
-// where the cluster comes from
+// source of the cluster
 
 pub(crate) const TEXT_DATA: LoadDef = LoadDef::new("text-data", "read the cluster from FILE, or - for stdin")
     .common()
@@ -61,7 +61,7 @@ pub(crate) const INSECURE_HTTP: LoadDef = LoadDef::added_flag(
     "send a password to another host in plain text, over http://",
     |o| o.source.rapi_access.insecure_http = true,
 );
-/// Who may ask, and whom.
+/// Options for access to RAPI.
 pub(crate) const RAPI_ACCESS: [LoadDef; 3] = [RAPI_CREDENTIALS, RAPI_CACERT, INSECURE_HTTP];
 pub(crate) const LUXI: LoadDef = LoadDef::new("luxi", "ask the local master daemon over its socket")
     .common()
@@ -129,7 +129,7 @@ pub(crate) const STATIC_KVM_NODE_MEMORY: LoadDef =
         .takes("N", Integer, |o, g| g.int().map(|mib| o.static_kvm_node_memory = Mib(mib)))
         .default(|o| o.static_kvm_node_memory.0.to_string());
 
-// what is shown
+// output
 
 pub(crate) const PRINT_NODES: OutputDef =
     OutputDef::new("print-nodes", "show the nodes, with FIELDS, or +FIELDS more")
@@ -185,7 +185,7 @@ pub(crate) const METRICS: OutputDef =
         .more("FILE is for the textfile collector of Prometheus's node exporter.")
         .takes("FILE", NewFile, |o, g| g.path().map(|path| o.metrics = path));
 
-// what may be moved, and how far
+// rules and limits
 
 pub(crate) const OFFLINE: LoadDef = LoadDef::new("offline", "treat NODE as offline; may be repeated")
     .under(Heading::Limits)
@@ -296,12 +296,10 @@ pub(crate) const AFFINITY_WEIGHT: LoadDef =
         .under(Heading::Affinity)
         .takes("WEIGHT", Float, |o, g| affinity_weight(g, &mut o.merge.weights));
 
-// rolling maintenance
+// headings and exit status
 
 pub(crate) const NO_HEADERS: OutputDef =
     OutputDef::flag("no-headers", "leave the heading out", |o| o.no_headers = true);
-
-// powering nodes down and up
 
 pub(crate) const DETAILED_STATUS: OutputDef = OutputDef::added_flag(
     "detailed-status",
@@ -317,7 +315,7 @@ pub(crate) const EXEC: ExecutionDef =
         .more("It needs --luxi or --master.")
         .common()
         .short('X');
-/// [`EXEC`] where the cluster can be one of Pacemaker's.
+/// [`EXEC`] for tools that also take Pacemaker clusters.
 pub(crate) const EXEC_ANYWHERE: ExecutionDef = EXEC
     .says("have Ganeti or Pacemaker carry the plan out")
     .more("It needs --luxi or --master, or for Pacemaker --live.")
@@ -358,5 +356,5 @@ pub(crate) const HELP: OptionShape =
     OptionDef::<()>::new("help", "print a short help (-h), or all options (--help)").short('h').shape;
 pub(crate) const HELP_COMPLETION: OptionShape =
     OptionDef::<()>::new("help-completion", "print the options and kinds of arguments, for programs").shape;
-/// What tools have in common, at the end of their lists.
+/// Options of all tools, at the end of their lists.
 pub(crate) const LAST: [OptionShape; 4] = [NO_CONFIG, VERSION, HELP, HELP_COMPLETION];

@@ -1,4 +1,4 @@
-//! Carrying plans out: what is asked about it.
+//! Options for carrying plans out.
 
 use std::path::PathBuf;
 
@@ -29,7 +29,6 @@ impl Priority {
     }
 }
 
-/// What is asked for about carrying plans out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ExecutionOptions {
     /// `-X`
@@ -40,11 +39,11 @@ pub(crate) struct ExecutionOptions {
     pub json_events: Option<PathBuf>,
     pub reason: Option<String>,
     pub priority: Option<Priority>,
-    /// How nodes are powered up and down.
+    /// Settings for power switching and booting of nodes.
     pub handling: Handling,
     pub print_plan: Option<PlanForm>,
     pub save_plan: Option<PathBuf>,
-    /// How long steps take, unless journals tell.
+    /// Speeds of steps, unless journals give measured ones.
     pub rates: Rates,
     pub durations_from: Vec<PathBuf>,
     pub stream: bool,
@@ -56,17 +55,17 @@ pub(crate) struct ExecutionOptions {
 }
 
 impl ExecutionOptions {
-    /// How often another plan is made after a failure.
+    /// Maximum number of new plans after failures.
     pub(crate) fn replans(&self) -> usize {
         self.replans.unwrap_or(2)
     }
 
-    /// Whether the plan is needed as work, not only as lines.
+    /// Tells if the complete plan is needed, to execute, print or save it.
     pub(crate) fn wants_work(&self) -> bool {
         self.exec || self.print_plan.is_some() || self.save_plan.is_some()
     }
 
-    /// Whether standard output is for a form of the plan alone.
+    /// Tells if a form of the plan takes all of standard output.
     pub(crate) fn prints_document(&self) -> bool {
         self.print_plan.is_some_and(PlanForm::is_document)
     }

@@ -1,4 +1,4 @@
-//! Where the cluster comes from, and how it is read.
+//! Options for the source of the cluster, and for reading it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,15 +12,14 @@ use crate::report::pacemaker::commands::CommandForm;
 use crate::search::moves::MoveRules;
 use crate::tools::options::one_form;
 
-/// Where the cluster is to be read from. Several may be given; which of them
-/// count, and which exclude each other, is decided when loading.
+/// Sources of a Ganeti cluster. Several can be given; loading decides which of them count and which exclude each other.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourceOptions {
     /// `-t`
     pub text_data: Option<PathBuf>,
     /// `-m`; an empty address counts as not given.
     pub rapi: Option<String>,
-    /// What the configuration calls the cluster, if it is from there.
+    /// Name of the cluster in the configuration, if it comes from there.
     pub named: Option<String>,
     /// `--rapi-credentials` and `--rapi-cacert`
     pub rapi_access: AccessOptions,
@@ -33,7 +32,7 @@ pub struct SourceOptions {
 }
 
 impl SourceOptions {
-    /// Whether a Ganeti cluster is named.
+    /// Tells if a Ganeti cluster is named.
     pub(crate) fn is_named(&self) -> bool {
         *self != SourceOptions::default()
     }
@@ -44,36 +43,36 @@ impl SourceOptions {
     }
 }
 
-/// Which Pacemaker cluster is read, and what of it may be changed, how.
+/// Source of a Pacemaker cluster, and options for changing it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct CibOptions {
     /// `-x`; `-` is standard input.
     pub file: Option<PathBuf>,
     pub live: bool,
     pub skip_unsupported: bool,
-    /// Whether other tools may move what cannot move while it runs.
+    /// Let tools other than hplace move resources even if that restarts something.
     pub allow_restarts: bool,
-    /// Whose commands are printed.
+    /// Program whose commands are printed.
     pub commands: Option<CommandForm>,
 }
 
 impl CibOptions {
-    /// Whether a Pacemaker cluster is named.
+    /// Tells if a Pacemaker cluster is named.
     pub(crate) fn is_named(&self) -> bool {
         self.file.is_some() || self.live
     }
 }
 
-/// How the cluster is read and prepared, and how much is said on the way.
+/// Options for reading and preparing the cluster, and the verbosity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadOptions {
-    /// Where the cluster comes from.
+    /// Source of the cluster.
     pub source: SourceOptions,
-    /// How much the tool has to know of it.
+    /// Amount of data to read from a live cluster.
     pub detail: Detail,
-    /// What is added to the source's data; the file of `-U` is read when loading.
+    /// Options for the merge of the source's data; the file of `-U` is read when loading.
     pub merge: MergeOptions,
-    /// What is changed in the nodes once the cluster is complete.
+    /// Node settings, applied once the cluster is complete.
     pub nodes: NodeOptions,
     /// `-U`
     pub utilisation: Option<PathBuf>,
@@ -84,13 +83,13 @@ pub struct LoadOptions {
     pub mond_xen: bool,
     /// `--exit-on-missing-mond-data`
     pub exit_on_missing_mond_data: bool,
-    /// `--static-kvm-node-memory`; zero or less: believe what nodes report.
+    /// `--static-kvm-node-memory`; zero or less: as the nodes report.
     pub static_kvm_node_memory: Mib,
     /// 1, one more for each `-v`, one less for each `-q`.
     pub verbosity: i32,
-    /// Most time for asking the cluster, if not the usual one; a file must be one whose end comes then.
+    /// Maximum time for reading the cluster, if not the usual one. With a limit, only regular files are read.
     pub reading_limit: Option<Duration>,
-    /// Whether a saved plan named the files besides the cluster: errors quote nothing of them then.
+    /// True if a saved plan named the files beside the cluster's; errors then do not quote their content.
     pub files_of_plan: bool,
 }
 
@@ -115,7 +114,7 @@ impl Default for LoadOptions {
 }
 
 impl LoadOptions {
-    /// The same with the `--keep-reserve` that a plan was made with, if that was given.
+    /// These options with the `--keep-reserve` of a plan, if that has one.
     #[must_use]
     pub fn keeping(&self, keep_reserve: Option<usize>) -> LoadOptions {
         let nodes =
@@ -123,10 +122,10 @@ impl LoadOptions {
         LoadOptions { nodes, ..self.clone() }
     }
 
-    /// Refuses a rule that another option leaves out.
+    /// Refuses `--keep-reserve` together with `--ignore-soft-errors`, which would ignore it.
     ///
     /// # Errors
-    /// Both, by name.
+    /// Names both.
     pub(crate) fn check_rules(&self, rules: &MoveRules) -> anyhow::Result<()> {
         one_form(&[
             ("keep-reserve", self.nodes.keep_reserve.is_some()),

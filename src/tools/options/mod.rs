@@ -1,5 +1,4 @@
-//! What the options of the programs mean: typed, with every default in place. Each tool has options of its own, made of
-//! parts that tools share.
+//! Typed options of the programs. Each tool has its own options, made of parts that tools share.
 
 pub(crate) mod affinity;
 pub(crate) mod catalogue;
@@ -23,17 +22,17 @@ pub(crate) use load::{CibOptions, LoadOptions, SourceOptions};
 pub(crate) use output::{CommandTarget, DeepChoices, LimitOptions, OutputOptions};
 pub(crate) use values::{at_least_one, count, not_negative, size, some, time_above_zero};
 
-/// What a program is asked to do: a program reads what the options of its list can set.
+/// All options of one program. The program reads only what its own list of options can set.
 pub trait ToolOptions: Default + 'static {
     /// Keeps the options as they were given.
     fn keep(&mut self, _typed: Vec<TypedOption>) {}
 
-    /// The command that is meant by the first word, which may be empty: options can say the same as a word.
+    /// The command, from the first word (empty if there is none) or from options that mean the same.
     fn command<'w>(&self, word: &'w str) -> &'w str {
         word
     }
 
-    /// The clusters that they name.
+    /// The sources of Ganeti clusters among these options.
     fn sources(&mut self) -> Vec<&mut SourceOptions> {
         Vec::new()
     }
@@ -60,11 +59,11 @@ topics! {
     SimulationChoices: Task,
 }
 
-/// Some commands are asked for nothing but such a part.
+/// Some commands have no options but this part.
 impl ToolOptions for OutputOptions {}
 impl ToolOptions for ExecutionOptions {}
 
-/// Says where the options of a tool have their parts; all have `load` and `output`.
+/// Implements [`ToolOptions`] and access to the parts of the options; all have `load` and `output`.
 macro_rules! tool_options {
     ($options:ident { $($($field:ident).+: $part:ty),* $(,)? }) => {
         impl $crate::tools::options::ToolOptions for $options {
@@ -87,7 +86,7 @@ macro_rules! tool_options {
     };
 }
 
-/// Says where options have parts.
+/// Implements access to the parts of options.
 macro_rules! parts {
     ($options:ident { $($($field:ident).+: $part:ty),* $(,)? }) => {
         $(impl $crate::tools::cli::option::Has<$part> for $options {
@@ -110,7 +109,7 @@ pub struct TypedOption {
 }
 
 impl TypedOption {
-    /// The same, to be typed again.
+    /// The option as it would be typed again.
     pub fn again(&self) -> String {
         match (self.long, &self.value) {
             (None, word) => word.clone().unwrap_or_default(),
@@ -120,10 +119,10 @@ impl TypedOption {
     }
 }
 
-/// Refuses options that each say what the whole of standard output is.
+/// Refuses options that exclude each other.
 ///
 /// # Errors
-/// Two of them, by name.
+/// Names the first two that are given.
 pub(crate) fn one_form(given: &[(&str, bool)]) -> anyhow::Result<()> {
     let mut wanted = given.iter().filter(|(_, wanted)| *wanted).map(|(long, _)| long);
     match (wanted.next(), wanted.next()) {

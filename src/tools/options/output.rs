@@ -1,4 +1,4 @@
-//! What is shown and written, and what a search keeps to.
+//! Options for the output, and for the scope and limits of a search.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use anyhow::bail;
 use super::{LoadOptions, TypedOption};
 use crate::tools::output::ColourUse;
 
-/// What is shown and written of the result.
+/// Options for the output on the terminal and in files.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct OutputOptions {
-    /// The options as they were given, each with its long name: pages and saved plans tell them.
+    /// The options as they were given, each with its long name, for pages and saved plans.
     pub typed: Vec<TypedOption>,
     /// `-p`: the fields as typed; empty for the usual ones.
     pub print_nodes: Option<String>,
     pub print_instances: bool,
     /// `-C`
     pub commands: Option<CommandTarget>,
-    /// `-S`: what the names of the saved files start with.
+    /// `-S`: prefix of the names of the saved files.
     pub save: Option<PathBuf>,
     /// `--metrics`
     pub metrics: Option<PathBuf>,
@@ -34,15 +34,15 @@ pub(crate) struct OutputOptions {
 }
 
 impl OutputOptions {
-    /// Whether an option was given.
+    /// Tells if the option with this long name was given.
     pub(crate) fn has(&self, long: &str) -> bool {
         self.typed.iter().any(|typed| typed.long == Some(long))
     }
 
-    /// Refuses options that mean nothing under some condition, which follows these words.
+    /// Refuses options that mean nothing under a condition. The message ends with `condition`, e.g. "without --plan".
     ///
     /// # Errors
-    /// The first of them that was given.
+    /// Names the first of them that was given.
     pub(crate) fn refuse(&self, longs: &[&str], condition: &str) -> anyhow::Result<()> {
         match longs.iter().find(|long| self.has(long)) {
             Some(long) => bail!("option --{long} means nothing {condition}"),
@@ -50,13 +50,13 @@ impl OutputOptions {
         }
     }
 
-    /// Whether standard output has no room for what happens during a run.
+    /// Tells if the progress of a run must stay off standard output.
     pub(crate) fn is_silent(&self, load: &LoadOptions) -> bool {
         self.json || load.verbosity < 1
     }
 }
 
-/// What a search is about, and what it keeps to.
+/// Scope and limits of a search.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct LimitOptions {
     /// `-G`
@@ -65,16 +65,16 @@ pub(crate) struct LimitOptions {
     pub no_capacity_checks: bool,
 }
 
-/// Whether all moves are sought together, and how long.
+/// Options of the deep search, which looks for all moves together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct DeepChoices {
     /// `--deep`
     pub asked: bool,
-    /// Changes that are tried; none: by the number of instances.
+    /// Number of changes tried; none: it depends on the number of instances.
     pub effort: Option<u64>,
 }
 
-/// Where the commands of a plan go.
+/// Destination of the commands of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CommandTarget {
     /// To standard output, for a person.
@@ -84,7 +84,7 @@ pub(crate) enum CommandTarget {
 }
 
 impl CommandTarget {
-    /// What the value of `-C` names; nothing and `-` are standard output.
+    /// The target for the value of `-C`: standard output for none and `-`.
     pub(super) fn of(path: Option<PathBuf>) -> CommandTarget {
         match path {
             Some(path) if path.as_os_str() != "-" => CommandTarget::File(path),

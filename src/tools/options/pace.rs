@@ -1,4 +1,4 @@
-//! The options about how the steps of a plan follow each other, and how long they take.
+//! Options for the pace of a plan: concurrency, time window and speeds of its steps.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,7 +13,7 @@ use crate::tools::cli::{Given, ValueError};
 use htools_model::words;
 
 words!(
-    /// What a plan is shown as.
+    /// Output form of a plan.
     pub PlanForm, "form of a plan" {
         Text = "text",
         Json = "json",
@@ -23,28 +23,27 @@ words!(
 );
 
 impl PlanForm {
-    /// Whether standard output has room for nothing else.
+    /// Tells if this form takes all of standard output.
     pub(crate) fn is_document(self) -> bool {
         self != PlanForm::Text
     }
 }
 
-/// When no step may be under way any more.
+/// End of a run: no step may still be in progress then.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Window {
-    /// So long after the begin.
+    /// Time after the start of the run.
     pub max_duration: Option<Duration>,
-    /// At this time of the day.
+    /// Time of day, by the clock of this machine.
     pub until: Option<Time>,
 }
 
 impl Window {
-    /// The end of a window that opens now.
     pub(crate) fn end_from_now(&self) -> Option<SystemTime> {
         self.end(SystemTime::now())
     }
 
-    /// The moment, for a run that begins now; the earlier one of two.
+    /// The end of a run that begins at `now`, the earlier if two are given; none without a limit.
     pub(crate) fn end(&self, now: SystemTime) -> Option<SystemTime> {
         let by_length = self.max_duration.and_then(|length| now.checked_add(length));
         let by_clock = self.until.and_then(|time| next(time, now));
@@ -52,7 +51,7 @@ impl Window {
     }
 }
 
-/// The next moment at which it is so late, by the clock of this machine.
+/// The first moment after `now` at this time of day, by the clock of this machine.
 fn next(time: Time, now: SystemTime) -> Option<SystemTime> {
     let now = ZonedDateTime::try_from(now).ok()?;
     let today = now.date().to_datetime(time).to_zoned_datetime(now.time_zone().clone()).ok()?;
@@ -151,12 +150,12 @@ pub(crate) const REPLANS: ExecutionDef =
         .takes("N", Integer, |o, g| some(g).map(|most| o.replans = Some(most)))
         .default(|o| o.replans().to_string());
 
-/// Steps that begin as soon as they can, and how many at a time.
+/// `--stream` and its limits.
 pub(crate) const STREAMING: [ExecutionDef; 6] =
     [STREAM, MAX_PARALLEL, MAX_OUT_PER_NODE, MAX_IN_PER_NODE, MAX_SYNCS, MAX_PER_GROUP];
-/// When no step may be under way any more.
+/// Options for the [`Window`].
 pub(crate) const WINDOW: [ExecutionDef; 2] = [MAX_DURATION, UNTIL];
-/// How long steps take.
+/// Options for the speeds of steps.
 pub(crate) const SPEEDS: [ExecutionDef; 3] = [BANDWIDTH, SYNC_RATE, DURATIONS_FROM];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The options of the comparison of strategies with machines that come and go.
+//! The options of `hplace simulate`.
 
 use std::path::PathBuf;
 
@@ -7,20 +7,20 @@ use crate::tools::cli::{Given, OptionDef, ValueError};
 
 use super::count;
 
-/// Who comes and goes, for how long, and what is done at night.
+/// Arrivals and lifetimes of machines, and the nightly moves.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct SimulationChoices {
     /// `--arrivals`; `-` is standard input.
     pub arrivals: Option<PathBuf>,
-    /// How many come a day.
+    /// `--poisson`: mean number of arrivals per day.
     pub per_day: Option<f64>,
-    /// How many days they stay.
+    /// Mean lifetime of a machine, in days; none: 30.
     pub lifetime: Option<f64>,
-    /// None: as the document says, or a year.
+    /// Number of days simulated; none: as in the document, or 365.
     pub days: Option<u32>,
-    /// Whether hbal's moves are made.
+    /// Make hbal's moves every night instead of only counting them.
     pub nightly: bool,
-    /// Where the picture goes.
+    /// File for the picture.
     pub svg: Option<PathBuf>,
 }
 

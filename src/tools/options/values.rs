@@ -28,7 +28,7 @@ pub(crate) fn time_above_zero(given: &Given) -> Result<Duration, ValueError> {
     if !(seconds > 0.0 && seconds.is_finite()) {
         return Err(given.out_of_range("a time in seconds, above 0"));
     }
-    // beyond what a duration can hold nothing is ever late
+    // A time too long for a `Duration` is never reached.
     Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn size(given: &Given) -> Result<Mib, ValueError> {
     if size < Mib::ZERO { Err(given.out_of_range("a size, 0 or more")) } else { Ok(size) }
 }
 
-/// Chooses the weights of some metrics; none at all means Ganeti's.
+/// Sets the weights of some metrics; an empty list restores Ganeti's.
 pub(super) fn weights(given: &Given, chosen: &mut Weights) -> Result<(), ValueError> {
     let list = given.list()?;
     if list.is_empty() {
@@ -80,7 +80,7 @@ pub(super) fn weights(given: &Given, chosen: &mut Weights) -> Result<(), ValueEr
     Ok(())
 }
 
-/// Chooses what affinity keys count for.
+/// Sets the weight of affinity keys.
 pub(super) fn affinity_weight(given: &Given, chosen: &mut Weights) -> Result<(), ValueError> {
     chosen.set(AFFINITY, given.float()?).map_err(|_| given.out_of_range("0 or a weight from 1e-6 to 1e6"))
 }
