@@ -47,7 +47,7 @@ fn with_file<O: ToolOptions>(
         return Stop::WrongWords(format!("{} needs one {wanted}", spec.name)).show(&mut output);
     };
     let result = run(&options, PathBuf::from(file), &mut output);
-    // what was said before an error stays said
+    // output before an error must not be lost
     output.flush()?;
     result
 }
