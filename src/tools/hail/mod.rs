@@ -17,8 +17,8 @@ use super::{ExitStatus, ahead, source};
 use crate::report::allocator::Response;
 use crate::search::moves::MoveRules;
 
-/// Default of `--time-limit`. Ganeti gives up an allocator after 15 minutes (its time limit for calls of normal length),
-/// and then gets no result at all.
+/// Default of `--time-limit`. Ganeti gives up an allocator after 15 minutes (its time limit for calls of normal
+/// length), and then gets no result at all.
 const ANSWER_WITHIN: Duration = Duration::from_secs(14 * 60);
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -112,7 +112,7 @@ pub(crate) fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     }
 }
 
-/// Reads the words behind the program's name.
+/// Reads the arguments after the program's name.
 pub(crate) fn parse(args: &[OsString]) -> Result<HailOptions, Stop> {
     let (options, words) = SPEC.read(args)?;
     match <[OsString; 1]>::try_from(words) {
@@ -127,7 +127,6 @@ fn answer_within(limits: &LimitOptions) -> Duration {
     limits.time_limit.unwrap_or(ANSWER_WITHIN)
 }
 
-/// Does what the options ask for.
 pub(crate) fn run(options: HailOptions) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     options.load.check_rules(&options.rules)?;

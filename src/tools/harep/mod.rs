@@ -119,7 +119,6 @@ impl HarepOptions {
     }
 }
 
-/// Does what the options ask for.
 pub(crate) fn run(mut options: HarepOptions) -> anyhow::Result<ExitStatus> {
     let source = &mut options.load.source;
     if source.rapi.is_none() && source.text_data.is_none() {

@@ -194,7 +194,6 @@ pub(crate) const SPEC: Spec<HbalOptions> = Spec {
     ..Spec::PLAIN
 };
 
-/// Does what the options ask for.
 pub(crate) fn run(options: HbalOptions) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard().with_colours(options.output.colour);
     let cluster = pacemaker::label(&options.load, &options.cib);

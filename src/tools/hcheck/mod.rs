@@ -140,7 +140,8 @@ fn set_severity(options: &mut HcheckOptions, given: &Given) -> Result<(), ValueE
 }
 
 /// Runs the check. With `--detailed-status` anywhere on the command line, every error has the exit status of a
-/// malformed command line (2). With `--monitor`, errors are printed on standard output in the form for monitoring systems.
+/// malformed command line (2). With `--monitor`, errors are printed on standard output in the form for monitoring
+/// systems.
 ///
 /// # Errors
 /// The reason that the check is not possible, unless one of these options is given.
@@ -248,7 +249,6 @@ fn loaded(options: &HcheckOptions, output: &mut Output) -> anyhow::Result<Cluste
     Ok(cluster)
 }
 
-/// Does what the options ask for.
 pub(crate) fn run(options: HcheckOptions) -> anyhow::Result<ExitStatus> {
     let output = &mut Output::standard();
     metered(SPEC.name, &options.output, label(&options), output, never, |output| look(&options, output))

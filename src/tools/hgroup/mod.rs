@@ -216,7 +216,7 @@ const COMMANDS: &[ToolCommand] = &[
 /// Message if there is not exactly one command.
 const WHICH: &str = "which command? One of status, redistribute, compress, balance";
 
-/// Reads the words behind the program's name.
+/// Reads the arguments after the program's name.
 pub(crate) fn parse(args: &[OsString]) -> Result<HgroupOptions, Stop> {
     let (mut options, words) = SPEC.read(args)?;
     options.load.detail = Detail::Storage;
@@ -233,7 +233,6 @@ fn unknown_command(word: &str) -> Stop {
     Stop::WrongWords(format!("'{}' is no command{meant}; {WHICH}", shown_name(word)))
 }
 
-/// Does what the options ask for.
 pub(crate) fn run(options: HgroupOptions) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard().with_colours(options.output.colour);
     // each command has its own series, because each may be run by itself

@@ -121,7 +121,6 @@ pub(crate) const SPEC: Spec<HrollerOptions> = Spec {
     ..Spec::PLAIN
 };
 
-/// Does what the options ask for.
 pub(crate) fn run(options: HrollerOptions) -> anyhow::Result<ExitStatus> {
     execution::check_pace(&options.execution, &options.output)?;
     ahead::files(&options.output, &["original"])?;

@@ -62,13 +62,12 @@ pub(crate) const SPEC: Spec<HscanOptions> = Spec {
     ..Spec::PLAIN
 };
 
-/// Reads the words behind the program's name.
+/// Reads the arguments after the program's name.
 pub(crate) fn parse(args: &[OsString]) -> Result<HscanOptions, Stop> {
     let (options, clusters) = SPEC.read(args)?;
     Ok(HscanOptions { clusters, ..options })
 }
 
-/// Does what the options ask for.
 pub(crate) fn run(options: HscanOptions) -> anyhow::Result<ExitStatus> {
     run::run(&options, &mut Output::standard())
 }

@@ -112,7 +112,6 @@ pub(crate) const SPEC: Spec<HspaceOptions> = Spec {
     ..Spec::PLAIN
 };
 
-/// Does what the options ask for.
 pub(crate) fn run(options: HspaceOptions) -> anyhow::Result<ExitStatus> {
     let (cluster, output) = (pacemaker::label(&options.load, &options.cib), &mut Output::standard());
     metered(SPEC.name, &options.output, cluster, output, by_status, |output| estimate(&options, output))

@@ -161,7 +161,6 @@ impl HsqueezeOptions {
     }
 }
 
-/// Does what the options ask for.
 pub(crate) fn run(options: HsqueezeOptions) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard().with_colours(options.output.colour);
     let cluster = pacemaker::label(&options.load, &options.cib);
