@@ -1,6 +1,7 @@
-//! `htools completion`: what clap_complete makes for each name that the program answers to,
-//! in one script, with what clap_complete leaves out: words in Fish, `--option=value` in Bash,
-//! one file for several commands in Zsh, options whose argument is attached or missing, lists of fields.
+//! `htools completion`: one completion script for all names of the program.
+//!
+//! Parts that clap_complete leaves out are added to its output: words in Fish, `--option=value` in Bash, one file for
+//! several commands in Zsh, options whose argument is attached or missing, and lists of fields.
 
 use clap::{Arg, Command, ValueHint};
 use clap_complete::Shell;

@@ -1,8 +1,6 @@
-//! The programs: one file a tool, each from options to output. No algorithm
-//! lives here.
+//! The programs, from options to output. The algorithms are in other modules and crates.
 //!
-//! All tools are one executable. [`main`] finds out which of them is meant and
-//! turns what comes back into an exit status.
+//! One executable contains all tools. [`main`] selects the tool to run and turns its result into an exit status.
 
 #![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 
@@ -54,27 +52,26 @@ use output::Output;
 
 use crate::search::health::Severity;
 
-/// How a program ends.
+/// Result of a program as an exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitStatus {
-    /// It did what it was asked for.
+    /// The program did its task (0).
     Success,
-    /// Errors in values, data or input and output; or, for tools that check
-    /// something, a negative answer.
+    /// An error in values, data, input or output; for tools that check something also a negative answer (1).
     Failure,
-    /// The command line is malformed.
+    /// The command line is malformed (2).
     Usage,
-    /// The same, for a tool whose status 2 is an answer: `EX_USAGE` of sysexits.h.
+    /// The command line of a tool that uses status 2 for an answer is malformed (64, `EX_USAGE` of sysexits.h).
     Misuse,
-    /// There is something to do that was not done, and that is to be told.
+    /// With `--detailed-status`: there are changes to make, but none was made (3).
     Planned,
-    /// Something was done, and that is to be told.
+    /// With `--detailed-status`: changes were made (4).
     Done,
-    /// As monitoring systems read it.
+    /// Severity as monitoring systems read it (0 to 2).
     Monitored(Severity),
-    /// The same: nothing could be found out.
+    /// The state could not be determined, for monitoring systems (3).
     Unknown,
-    /// Something that should run has no place.
+    /// A resource that should run has no place, or another check of `hplace` has a negative answer (2).
     Unplaced,
 }
 
@@ -95,11 +92,11 @@ impl From<ExitStatus> for ExitCode {
     }
 }
 
-/// A tool: what it is, and how to start it.
+/// A tool or command: its description and its entry point.
 pub struct Tool {
     /// Name, purpose and options.
     pub spec: &'static dyn Program,
-    /// Reads the words behind the name and does what they say.
+    /// Runs the tool with the arguments after its name.
     pub start: fn(&[OsString]) -> anyhow::Result<ExitStatus>,
 }
 
@@ -138,7 +135,7 @@ fn start<O>(
     }
 }
 
-/// Plays the tool that the environment and the command line ask for.
+/// Runs the tool that the environment and the command line select.
 pub fn main() -> ExitCode {
     scarcity::prepare();
     let mut words = std::env::args_os();
@@ -154,7 +151,6 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Tells what ends a program.
 fn complain(error: &anyhow::Error) {
     // nothing is left to do if even this cannot be written
     let _ = Output::standard().error_write(&format!("Error: {error:#}\n"));

@@ -1,26 +1,26 @@
-//! The arguments of options: whether there is one, and its values.
+//! Arguments of options: presence, name and type.
 
 use clap::Arg;
 
 use crate::tools::help;
 
-/// Whether an option takes an argument, and what the argument is called.
+/// Presence of an option's argument, with its name in the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Argument {
     None,
-    /// Must have one, attached or as the next word.
+    /// An argument that must be given, attached or as the next word.
     Required(&'static str),
-    /// May have one, attached only.
+    /// An argument that may be omitted; it must be attached.
     Optional(&'static str),
 }
 
-/// What an argument stands for: shells complete it accordingly.
+/// Type of an argument, which determines its completion in shells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArgumentKind {
     /// Nothing that could be completed.
     None,
     File,
-    /// A file that is to be written; the reference does not tell that it is one.
+    /// An output file. The reference does not describe it as a file.
     NewFile,
     Directory,
     /// A host name.
@@ -50,7 +50,7 @@ impl ArgumentKind {
     /// The kind as `--help-completion` prints it.
     pub fn describe(self) -> String {
         match self {
-            // the last two: as the reference has it
+            // the reference prints "none" for the last two
             ArgumentKind::None | ArgumentKind::Topic | ArgumentKind::NodeFields | ArgumentKind::NewFile => {
                 "none".into()
             }
@@ -68,7 +68,7 @@ impl ArgumentKind {
         }
     }
 
-    /// The argument for clap, with what shells can make of it.
+    /// Adds the completion of this type to an argument for clap.
     pub(super) fn hint(self, arg: Arg) -> Arg {
         match self {
             ArgumentKind::File | ArgumentKind::NewFile => arg.value_hint(clap::ValueHint::FilePath),

@@ -1,33 +1,30 @@
-//! What was typed: the words of a command line, sorted into options and
-//! positional arguments. Nothing is interpreted here.
+//! Sorts the words of a command line into options and positional arguments, without interpreting values.
 //!
-//! The rules are those of `getopt_long` as Ganeti's tools apply them, including
-//! their one oddity: a dash inside a bundle of letters starts a long option, so
-//! that `-v-help` is `-v --help`.
+//! The rules are those of `getopt_long` as Ganeti's tools apply them. This includes one oddity: a dash inside a bundle
+//! of letters starts a long option, so `-v-help` is `-v --help`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use super::option::{Argument, OptionRow, OptionShape, Origin};
 
-/// An option as given: which one, and its argument.
+/// An option on the command line, with its argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
     pub option: &'static dyn OptionRow,
-    /// Its argument; `None` for a flag, and for an optional argument left out.
+    /// Argument; none for a flag and for an omitted optional argument.
     pub value: Option<OsString>,
-    /// Whether its letter was typed, not its name.
+    /// True if the short form was typed.
     pub by_letter: bool,
 }
 
 impl Given {
-    /// An option given by its name.
     pub fn named(option: &'static dyn OptionRow, value: Option<OsString>) -> Given {
         Given { option, value, by_letter: false }
     }
 }
 
-/// Something on the command line that is no correct use of an option.
+/// Incorrect use of an option on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SyntaxError {
     /// An abbreviation of several options.
@@ -41,7 +38,7 @@ pub enum SyntaxError {
     Missing {
         /// As typed, with the dashes.
         typed: String,
-        /// What the argument is called.
+        /// Name of the argument.
         argument: &'static str,
     },
     /// An argument for a flag.
@@ -63,14 +60,14 @@ pub struct Canonical {
     pub options: Vec<Given>,
     /// The other words, in order.
     pub positional: Vec<OsString>,
-    /// The first of these, where it stands behind an option whose argument is optional, joined
-    /// to that: what was meant, probably.
+    /// The first positional word, joined to the option before it, if that option takes an optional argument. This is
+    /// probably the intended form.
     pub joined: Option<OsString>,
-    /// What is wrong, in the order it is reported: unknown options come last.
+    /// Errors in the order of the report: unknown options come last.
     pub errors: Vec<SyntaxError>,
 }
 
-/// Sorts the words behind the program's name.
+/// Sorts the arguments after the program's name.
 pub(crate) fn canonicalise(options: &[&'static dyn OptionRow], args: &[OsString]) -> Canonical {
     let mut scan = Scan { options, words: Canonical::default(), unknown: Vec::new(), open: None };
     let mut rest = args.iter();
@@ -119,15 +116,15 @@ struct Scan<'o> {
     options: &'o [&'static dyn OptionRow],
     words: Canonical,
     unknown: Vec<SyntaxError>,
-    /// The last word, if it ends with an option that could have an argument and has none: what
-    /// the argument would follow.
+    /// The last word in the form to which an argument can be joined, if it ends with an option without its optional
+    /// argument.
     open: Option<OsString>,
 }
 
 type Rest<'a> = std::slice::Iter<'a, OsString>;
 
 impl Scan<'_> {
-    /// Takes one word; false if it says that no options follow.
+    /// Processes one word. Returns false if no options can follow it.
     fn word(&mut self, word: &[u8], rest: &mut Rest<'_>) -> bool {
         let open = self.open.take();
         match word {
@@ -226,8 +223,7 @@ impl Scan<'_> {
     }
 }
 
-/// The first character, and what follows; a byte that is no part of a
-/// character counts as one.
+/// Splits off the first character. Bytes that are not valid UTF-8 count as one replacement character.
 fn split_letter(letters: &[u8]) -> Option<(String, &[u8])> {
     let chunk = letters.utf8_chunks().next()?;
     match chunk.valid().chars().next() {

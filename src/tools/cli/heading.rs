@@ -3,15 +3,15 @@
 use htools_model::words;
 
 words!(
-    /// A part of the help text and of the manual page: what options are about.
+    /// Section of the help text and of the manual page, by the subject of its options.
     pub Heading, "heading" {
-        /// The cluster: its source, and what is known of it.
+        /// The cluster: its source and its properties.
         Cluster = "Cluster",
-        /// What to do, of all that the program can do.
+        /// Choice among the operations of the program.
         Task = "What to do",
         /// Limits of the search, and rules for placements.
         Limits = "Limits and rules",
-        /// Carrying the plan out.
+        /// Execution of the plan.
         Execution = "Execution",
         /// The forms of the result.
         Output = "Output",
@@ -24,9 +24,9 @@ words!(
     }
 );
 
-/// Options of a program, or a part of them, whose rows stand under one heading unless they say otherwise.
+/// A set of options that have the same default heading.
 pub(crate) trait OptionTopic {
-    /// The heading.
+    /// Default heading.
     const HEADING: Heading = Heading::Task;
 }
 

@@ -1,4 +1,4 @@
-//! What was probably meant by words that mean nothing.
+//! Hints after errors in a command line.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -13,38 +13,39 @@ pub(crate) fn try_help(spec: &dyn Program) -> String {
     format!("Try '{} --help'.\n", spec.name())
 }
 
-/// Columns where standard output is no terminal.
+/// Columns if standard output is not a terminal.
 const PLAIN: usize = 80;
 
-/// The columns of the terminal that standard output is, or 80 if it is none.
+/// Returns the columns of the terminal on standard output, or 80 if it is not a terminal.
 pub(crate) fn columns() -> usize {
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
     size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(PLAIN)
 }
 
-/// A word that is no option, on the command line of a tool that takes only options.
+/// A positional word on the command line of a tool that takes only options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stray {
     word: OsString,
-    /// The word joined to the option before it, whose argument may be left out.
+    /// The word joined to the option before it, if that option takes an optional argument.
     joined: Option<OsString>,
-    /// Whether the tool reads clusters from files.
+    /// True if the tool reads clusters from text files (`-t`).
     reads_text: bool,
 }
 
 impl Stray {
-    /// The first of the words that are no options; an empty last word does not count.
+    /// Returns the first positional word. An empty last word does not count.
     pub fn among(spec: &dyn Program, words: getopt::Canonical) -> Option<Stray> {
         let reads_text = spec.find(TEXT_DATA.shape.long).is_some();
         let mut strays = words.positional;
-        // a script whose variable for further options is empty, as prometheus-ganeti-exporter's is by default
+        // scripts pass an empty word if their variable for more options is empty; the default of
+        // prometheus-ganeti-exporter is empty
         strays.pop_if(|last| last.is_empty());
         let word = strays.into_iter().next()?;
         Some(Stray { word, joined: words.joined, reads_text })
     }
 
-    /// A line on what to do about it. Without one there is nothing that a program, to which the
-    /// complaint alone is known, should have to skip: the word as such is told on terminals only.
+    /// Returns a line with advice, or an empty string. Without specific advice, only terminals (`is_shown`) get a line,
+    /// because programs know just the error message itself.
     pub fn hint(&self, is_shown: bool) -> String {
         let word = shown_name(&self.word.to_string_lossy());
         if let Some(joined) = &self.joined {

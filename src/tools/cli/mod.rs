@@ -1,6 +1,7 @@
-//! The command line, in two stages: what was typed ([`getopt`]), then what it
-//! means ([`value`]). An option is one row ([`OptionDef`]) that says what it
-//! sets; usage, manual pages and completion scripts all come from there.
+//! The command line. [`getopt`] sorts its words, then [`value`] interprets the arguments.
+//!
+//! Each option is one row ([`OptionDef`]) with its effect. Help, manual pages and completion scripts are generated from
+//! these rows.
 
 mod argument;
 pub(crate) mod getopt;
@@ -29,20 +30,20 @@ use super::options::catalogue::{HELP, HELP_COMPLETION, VERSION};
 use super::output::{ColourUse, Output};
 use crate::report::form::tone::TonedLine;
 
-/// Why a tool does not start: an error, or a text that was asked for.
+/// Reason that a tool does not start: an error, or a text that was requested.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stop {
-    /// Options that do not exist or lack their argument; carries the message.
+    /// Incorrect use of options; carries the message.
     Syntax(String),
     /// An argument that its option cannot use.
     Value(ValueError),
-    /// A positional argument, which the tool of this name does not take.
+    /// A positional argument for a tool that takes none; carries the tool's name.
     Positional(Stray, &'static str),
-    /// Too few or too many positional arguments, or none that is known; carries what is wrong.
+    /// Too few, too many or unknown positional arguments; carries the message.
     WrongWords(String),
-    /// An option that the command does not take, and the commands that do, as they are typed.
+    /// An option that the command does not take; `owners` are the commands that do, as they are typed.
     Misplaced { option: &'static str, command: String, owners: String },
-    /// A configuration file that is wrong; carries where and what.
+    /// An error in a configuration file; carries the message with file and line.
     Config(String),
     /// Version or completion list.
     Text(String),
@@ -51,8 +52,7 @@ pub enum Stop {
 }
 
 impl Stop {
-    /// Prints the text or the error, and says how the program ends. An error
-    /// that cannot be printed is still an error.
+    /// Prints the text or the error, and returns the exit status. An error that cannot be printed remains an error.
     pub fn show(&self, output: &mut Output) -> anyhow::Result<ExitStatus> {
         let (text, status) = match self {
             Stop::Text(text) => {
@@ -72,7 +72,7 @@ impl Stop {
             }
             Stop::Positional(stray, tool) => {
                 let hint = stray.hint(std::io::stderr().is_terminal());
-                // as scripts know it
+                // scripts know harep's message with a small letter
                 let this = if *tool == "harep" { "this" } else { "This" };
                 (format!("Error: {this} program doesn't take any arguments.\n{hint}"), ExitStatus::Failure)
             }
@@ -114,7 +114,7 @@ impl<O: ToolOptions> Spec<O> {
         Ok((options, words.positional))
     }
 
-    /// Refuses options that neither of some commands takes, the first of which was typed: it is empty if none was.
+    /// Refuses options that none of `commands` takes. The first of `commands` is the word that was typed, or empty.
     fn check_command(&self, given: &[Given], commands: [&str; 2]) -> Result<(), Stop> {
         let whole = |word: &str| format!("`{}'", format!("{} {word}", self.name).trim_end());
         let is_taken = |option: &dyn OptionRow| commands.iter().any(|command| option.is_of(command));
@@ -128,19 +128,19 @@ impl<O: ToolOptions> Spec<O> {
         }
     }
 
-    /// Whether a first word is one of its commands, or need not be there and is not.
+    /// Returns true if `word` is a command of the program, or is empty and the program needs no positional argument.
     fn is_command(&self, word: &str) -> bool {
         let may_be_none = self.words.iter().all(|words| words.least == 0);
         self.commands.iter().any(|command| command.word() == word) || (word.is_empty() && may_be_none)
     }
 
-    /// Sets what an option sets that was given.
+    /// Applies a given option to the options of the tool.
     pub(super) fn set(&self, options: &mut O, given: &Given) -> Result<(), ValueError> {
         let row = self.rows().find(|row| row.shape().long == given.option.long);
         row.map_or(Ok(()), |row| row.set(options, given))
     }
 
-    /// Reads a command line, with all that is known of the words.
+    /// Reads a command line and the configuration files.
     fn sort(&self, args: &[OsString]) -> Result<(O, getopt::Canonical), Stop> {
         let words = getopt::canonicalise(&self.options(), args);
         if !words.errors.is_empty() {
@@ -154,7 +154,7 @@ impl<O: ToolOptions> Spec<O> {
         let of_files = found.as_ref().map(|found| found.given(self, &words, commands)).unwrap_or_default();
         let mut options = O::default();
         for given in of_files.iter().chain(&words.options) {
-            // each was tried: those of files on reading
+            // every option was checked before: those of the files when they were read
             let _ = self.set(&mut options, given);
         }
         options.keep(of_files.iter().chain(&words.options).map(Given::typed).collect());
@@ -186,28 +186,27 @@ pub mod testing {
 
     use super::*;
 
-    /// Words of a command line.
     pub fn words(texts: &[&str]) -> Vec<OsString> {
         texts.iter().map(OsString::from).collect()
     }
 
-    /// An option that was given by itself.
+    /// Outcome of giving one option alone.
     #[derive(Debug)]
     pub struct TriedOption {
-        /// Whether that makes a difference.
+        /// True if the options then differ from their defaults.
         pub sets: bool,
-        /// The default that the help would show then.
+        /// The default that the help would then show.
         pub default: Option<String>,
     }
 
-    /// What a usable command line asks for, however it was typed.
+    /// Options from a valid command line, without the record of the words typed.
     pub fn parsed<O: ToolOptions>(spec: &Spec<O>, args: &[&str]) -> O {
         let mut options = spec.parse(&words(args)).unwrap_or_else(|stop| panic!("{args:?}: {stop:?}"));
         options.keep(Vec::new());
         options
     }
 
-    /// Why a value is not usable.
+    /// Message about an invalid value.
     pub fn refused<O: ToolOptions>(spec: &Spec<O>, args: &[&str]) -> String {
         match spec.check(&words(args)) {
             Err(Stop::Value(error)) => error.to_string(),

@@ -1,4 +1,4 @@
-//! What one option is: its spellings, its argument, what it is for, and what it sets.
+//! Definition of an option: its spellings, argument, purpose and effect.
 
 use std::fmt;
 use std::ops::Deref;
@@ -11,8 +11,8 @@ use super::heading::{Heading, OptionTopic};
 use super::value::ValueError;
 use crate::tools::options::TypedOption;
 
-/// Where an option comes from. An abbreviation that means something to
-/// Ganeti's own tool must keep its meaning, whatever options are added here.
+/// Origin of an option. Abbreviations that Ganeti's own tool accepts must keep their meaning, whatever options are
+/// added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// Ganeti's tool of the same name has it.
@@ -20,7 +20,7 @@ pub enum Origin {
     Added,
 }
 
-/// An option as it is typed and described, whatever it sets.
+/// Spelling and description of an option, without its effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OptionShape {
     /// The long name, without dashes; also identifies the option.
@@ -28,45 +28,41 @@ pub struct OptionShape {
     /// The letter, if there is a short form.
     pub short: Option<char>,
     pub argument: Argument,
-    /// What the argument stands for.
     pub kind: ArgumentKind,
-    /// Where the option comes from.
     pub origin: Origin,
-    /// The words that may stand before it, of a tool that does several things; none: all of them.
+    /// Commands of the program that take the option; empty if all do.
     pub only: &'static [&'static str],
-    /// The name that it had before, which is still understood; empty if it had none.
+    /// Former long name, still accepted; empty if there is none.
     pub formerly: &'static str,
-    /// The part of the help text that lists it.
     pub heading: Heading,
-    /// Whether it is among the few that `-h` shows.
+    /// True if `-h` shows the option; `--help` shows all.
     pub is_common: bool,
-    /// What it is for, without its values and its default, in at most 70 characters.
+    /// Purpose, without values and default, in at most 70 characters.
     pub purpose: &'static str,
     /// Sentences for the manual page that follow the purpose; may be empty.
     details: &'static str,
-    /// What holds unless it is given, in words; empty if that needs none.
+    /// The default in words; empty if none is shown.
     otherwise: &'static str,
 }
 
-/// Effect of giving an option on the options that it is one of.
+/// Effect of an option on the tool's options.
 enum Effect<P> {
     Flag(fn(&mut P)),
     Argument(Setter<P>),
 }
 
-/// Sets what the argument of an option says.
+/// Applies the argument of an option.
 pub(crate) type Setter<P> = fn(&mut P, &Given) -> Result<(), ValueError>;
 
-/// One option: its spelling, help, default and what it sets in `P`, the options of a tool or a part of them that tools share.
+/// One option: its spelling, help, default and effect on `P`, the options of a tool or a part that several tools share.
 pub(crate) struct OptionDef<P> {
     pub shape: OptionShape,
     default: Option<fn(&P) -> String>,
     effect: Effect<P>,
 }
 
-/// Options that have a part `P`, or are it.
+/// Options that contain `P`, or are `P`.
 pub(crate) trait Has<P> {
-    /// The part.
     fn part(&mut self) -> &mut P;
 }
 
@@ -76,31 +72,30 @@ impl<O> Has<O> for O {
     }
 }
 
-/// The row of an option, for all that need not know what it sets: nothing, unless it says so.
+/// An option, for code that does not depend on its effect. By default it has none.
 pub trait OptionRow: Sync {
-    /// How it is typed and described.
     fn shape(&self) -> &OptionShape;
 
-    /// The value that it has unless it is given, if the help says so.
+    /// The default value, if the help shows it.
     fn shown_default(&self) -> Option<String> {
         None
     }
 
-    /// Refuses a value that it cannot use.
+    /// Checks the argument without applying it.
     fn check(&self, _: &Given) -> Result<(), ValueError> {
         Ok(())
     }
 
-    /// Whether it does anything, and the default that the help would show once it is given.
+    /// Applies the option to default options and returns the outcome.
     #[cfg(test)]
     fn tried(&self, _: &Given) -> Result<super::testing::TriedOption, ValueError> {
         Ok(super::testing::TriedOption { sets: true, default: None })
     }
 }
 
-/// The row of an option of a tool with the options `O`.
+/// An option of a tool with the options `O`.
 pub trait Sets<O>: OptionRow {
-    /// Sets what the option sets.
+    /// Applies the option.
     fn set(&self, options: &mut O, given: &Given) -> Result<(), ValueError>;
 }
 
@@ -136,7 +131,7 @@ impl<P: Default + PartialEq, O: Has<P>> Sets<O> for OptionDef<P> {
     }
 }
 
-/// An option that sets nothing: it is acted upon before there are options.
+/// An option without effect on the options, such as `--help`: it is handled before they are complete.
 impl OptionRow for OptionShape {
     fn shape(&self) -> &OptionShape {
         self
@@ -149,9 +144,8 @@ impl<O> Sets<O> for OptionShape {
     }
 }
 
-/// One row, or several that stand together wherever they are accepted, of a tool with the options `O`.
+/// One option or a group of options that are always accepted together, of a tool with the options `O`.
 pub trait Rows<O>: Sync {
-    /// Each of them.
     fn rows(&'static self) -> Vec<&'static dyn Sets<O>>;
 }
 
@@ -210,98 +204,98 @@ impl<P: OptionTopic> OptionDef<P> {
         OptionDef { shape, default: None, effect: Effect::Flag(set) }
     }
 
-    /// An option of Ganeti's tools of which nothing but its name and purpose is said.
+    /// An option of Ganeti's tools without an effect so far; builder methods complete it.
     pub(crate) const fn new(long: &'static str, purpose: &'static str) -> Self {
         OptionDef::flag(long, purpose, |_| ())
     }
 
-    /// An option that Ganeti's tools do not have, of which nothing but its name and purpose is said.
+    /// An option that Ganeti's tools do not have, without an effect so far; builder methods complete it.
     pub(crate) const fn addition(long: &'static str, purpose: &'static str) -> Self {
         OptionDef::new(long, purpose).added()
     }
 
-    /// The same without an argument.
+    /// A flag that Ganeti's tools do not have.
     pub(crate) const fn added_flag(long: &'static str, purpose: &'static str, set: fn(&mut P)) -> Self {
         OptionDef::flag(long, purpose, set).added()
     }
 }
 
 impl<P> OptionDef<P> {
-    /// The same with a short form.
+    /// Adds a short form.
     pub(crate) const fn short(self, letter: char) -> Self {
         OptionDef { shape: OptionShape { short: Some(letter), ..self.shape }, ..self }
     }
 
-    /// The same with a required argument.
+    /// Adds a required argument.
     pub(crate) const fn takes(self, name: &'static str, kind: ArgumentKind, set: Setter<P>) -> Self {
         let shape = OptionShape { argument: Argument::Required(name), kind, ..self.shape };
         OptionDef { shape, effect: Effect::Argument(set), ..self }
     }
 
-    /// The same with an optional argument.
+    /// Adds an optional argument.
     pub(crate) const fn may_take(self, name: &'static str, kind: ArgumentKind, set: Setter<P>) -> Self {
         let shape = OptionShape { argument: Argument::Optional(name), kind, ..self.shape };
         OptionDef { shape, effect: Effect::Argument(set), ..self }
     }
 
-    /// The same, marked as unknown to Ganeti's tools.
+    /// Marks the option as unknown to Ganeti's tools.
     pub(crate) const fn added(self) -> Self {
         OptionDef { shape: OptionShape { origin: Origin::Added, ..self.shape }, ..self }
     }
 
-    /// The same, for a tool of which Ganeti's version has it, too.
+    /// Marks the option as known to Ganeti's tool of the same name.
     pub(crate) const fn of_ganeti(self) -> Self {
         OptionDef { shape: OptionShape { origin: Origin::Ganeti, ..self.shape }, ..self }
     }
 
-    /// The same for a tool where it means something else.
+    /// Replaces the purpose, for a tool in which the option has another meaning. Details and default text are dropped.
     pub(crate) const fn says(self, purpose: &'static str) -> Self {
         OptionDef { shape: OptionShape { purpose, details: "", otherwise: "", ..self.shape }, ..self }
     }
 
-    /// The same, of which the manual page says more.
+    /// Adds sentences for the manual page.
     pub(crate) const fn more(self, details: &'static str) -> Self {
         OptionDef { shape: OptionShape { details, ..self.shape }, ..self }
     }
 
-    /// The same, of which the help says in words what holds unless it is given.
+    /// Adds the default in words.
     pub(crate) const fn otherwise(self, words: &'static str) -> Self {
         OptionDef { shape: OptionShape { otherwise: words, ..self.shape }, ..self }
     }
 
-    /// The same, which is understood under a former name, too, that nothing shows.
+    /// Adds a former name, which is accepted but not shown.
     pub(crate) const fn formerly(self, long: &'static str) -> Self {
         OptionDef { shape: OptionShape { formerly: long, ..self.shape }, ..self }
     }
 
-    /// The same under another heading.
+    /// Sets another heading.
     pub(crate) const fn under(self, heading: Heading) -> Self {
         OptionDef { shape: OptionShape { heading, ..self.shape }, ..self }
     }
 
-    /// The same, shown by `-h`, too.
+    /// Makes `-h` show the option, too.
     pub(crate) const fn common(self) -> Self {
         OptionDef { shape: OptionShape { is_common: true, ..self.shape }, ..self }
     }
 
-    /// The same, shown by `--help` only.
+    /// Makes only `--help` show the option.
     pub(crate) const fn rare(self) -> Self {
         OptionDef { shape: OptionShape { is_common: false, ..self.shape }, ..self }
     }
 
-    /// The same, whose help tells what is in the options unless it is given.
+    /// Makes the help show the default, which `shown` reads from the default options.
     pub(crate) const fn default(self, shown: fn(&P) -> String) -> Self {
         OptionDef { default: Some(shown), ..self }
     }
 
-    /// The same, which means nothing but behind these words.
+    /// Limits the option to these commands of its program.
     pub(crate) const fn only(self, words: &'static [&'static str]) -> Self {
         OptionDef { shape: OptionShape { only: words, ..self.shape }, ..self }
     }
 }
 
 impl OptionShape {
-    /// The option with its argument as the help shows it: the letter, if it has one, then the name.
+    /// The option with its argument in the form of the help: the letter, if there is one, then the name.
     pub fn form(&self) -> String {
         let letter = self.short.map_or_else(|| "    ".to_owned(), |letter| format!("-{letter}, "));
         let argument = match self.argument {
@@ -312,17 +306,17 @@ impl OptionShape {
         format!("{letter}--{}{argument}", self.long)
     }
 
-    /// Whether this is its name, or was.
+    /// Returns true if `long` is the present or the former long name.
     pub fn is_called(&self, long: &str) -> bool {
         self.long == long || (self.formerly == long && !long.is_empty())
     }
 
-    /// Whether a command of its program takes it; the program itself is the command without a word.
+    /// Returns true if the command takes the option. An empty command is the program without a command.
     pub fn is_of(&self, command: &str) -> bool {
         self.only.is_empty() || self.only.contains(&command)
     }
 
-    /// The words that the argument can be, in a list; empty if there are more than can be listed.
+    /// List of the possible values; empty if the argument is not a choice of words.
     fn values(&self) -> String {
         match self.kind {
             ArgumentKind::Choices(words) => format!(" ({})", words.join(", ")),
@@ -332,7 +326,7 @@ impl OptionShape {
 }
 
 impl dyn OptionRow + '_ {
-    /// The end of its help: what holds unless it is given.
+    /// The default in brackets, as the help ends with it; empty if none is shown.
     fn default_part(&self) -> String {
         match self.shown_default().unwrap_or_else(|| self.otherwise.to_owned()) {
             default if default.is_empty() => default,
@@ -340,12 +334,12 @@ impl dyn OptionRow + '_ {
         }
     }
 
-    /// What the option is for, its values, and what holds unless it is given.
+    /// Help text: purpose, values and default.
     pub fn help(&self) -> String {
         format!("{}{}{}", self.purpose, self.values(), self.default_part())
     }
 
-    /// The same for a manual page, which lists values by itself.
+    /// Help text for a manual page, without the values: clap lists them.
     fn long_help(&self) -> String {
         let end = if self.details.is_empty() { String::new() } else { format!(". {}", self.details) };
         format!("{}{}{end}", self.purpose, self.default_part())
@@ -370,7 +364,7 @@ impl dyn OptionRow + '_ {
 }
 
 impl Given {
-    /// What was given, to be given again.
+    /// The option and its argument, in a form that can be stored and given again.
     pub fn typed(&self) -> TypedOption {
         let value = self.value.as_ref().map(|value| value.to_string_lossy().into_owned());
         TypedOption { long: Some(self.option.long), value }

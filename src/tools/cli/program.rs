@@ -1,4 +1,4 @@
-//! What a program is: its name, its options and the other words that it takes.
+//! Definition of a program: its name, options and positional arguments.
 
 use std::ffi::OsString;
 
@@ -8,25 +8,23 @@ use super::heading::Heading;
 use super::option::{ArgumentKind, OptionRow, Rows, Sets};
 use super::{Stop, ToolOptions};
 
-/// Words that are no options.
+/// Positional arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperandWords {
-    /// What they are called.
+    /// Name in the help.
     pub name: &'static str,
-    /// What they stand for.
     pub kind: ArgumentKind,
-    /// How few there may be.
+    /// Minimum number.
     pub least: usize,
-    /// How many there may be.
+    /// Maximum number; none if there is no limit.
     pub most: Option<usize>,
 }
 
 impl OperandWords {
-    /// The words for clap.
     fn to_arg(self) -> Arg {
         let arg = Arg::new(self.name).value_name(self.name);
         let arg = match self.most {
-            // not to be required is something else than to be nothing
+            // a minimum of 0 means that the argument may be omitted (`required`), not that it has no words
             Some(most) => arg.num_args(self.least.max(1)..=most),
             None => arg.num_args(self.least..),
         };
@@ -34,59 +32,54 @@ impl OperandWords {
     }
 }
 
-/// A command line that is worth knowing.
+/// An example of use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Example {
-    /// The words, as they are typed.
+    /// Command line as it is typed.
     pub line: &'static str,
-    /// What they do, in the imperative.
+    /// Effect, in the imperative.
     pub does: &'static str,
 }
 
-/// A row of a help text: the words that are typed, and what they do.
 pub(crate) const fn example(line: &'static str, does: &'static str) -> Example {
     Example { line, does }
 }
 
-/// A command of a program that does several things. It takes the rows of the program's options that name it, or no
-/// command at all.
+/// A command of a program. It takes the options of the program that name this command and those that name no command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolCommand {
-    /// As it is typed, behind the name of the program.
+    /// Name of the program and word of the command, as typed.
     pub name: &'static str,
-    /// What it does, in one sentence without the full stop.
+    /// Purpose, in one sentence without the full stop.
     pub summary: &'static str,
-    /// The ways to call it: what may follow the name.
+    /// Synopses: the words that may follow the name.
     pub forms: &'static [&'static str],
-    /// The words that it takes besides options.
+    /// Positional arguments.
     pub words: &'static [OperandWords],
-    /// Three of its uses.
+    /// Three examples of use.
     pub examples: &'static [Example],
 }
 
 impl ToolCommand {
-    /// The word that stands for it.
     pub fn word(&self) -> &'static str {
         last_word(self.name)
     }
 }
 
-/// The word of a name that is typed last.
 pub(crate) fn last_word(name: &'static str) -> &'static str {
     name.rsplit(' ').next().unwrap_or_default()
 }
 
-/// Programs that the help of another one lists.
+/// A list of programs in the help of another one.
 pub struct ProgramList {
     pub heading: &'static str,
-    /// Whether `-h` has a row for each, not only their names.
+    /// True if `-h` shows a row for each program, false if it shows only the names.
     pub is_main: bool,
-    /// The word that each is typed with, and what it does.
+    /// Last word of the name, and purpose, of each.
     pub rows: Vec<(String, String)>,
 }
 
 impl ProgramList {
-    /// The row of a program.
     pub fn row(program: &dyn Program) -> (String, String) {
         (last_word(program.name()).to_owned(), program.summary().to_owned())
     }
@@ -96,37 +89,37 @@ impl ProgramList {
 pub struct Spec<O: 'static> {
     /// The name it is called by.
     pub name: &'static str,
-    /// What it does, in one sentence without the full stop.
+    /// Purpose, in one sentence without the full stop.
     pub summary: &'static str,
-    /// The ways to call it: what may follow the name.
+    /// Synopses: the words that may follow the name.
     pub forms: &'static [&'static str],
     /// Its options, in the order of the usage text.
     pub options: &'static [&'static dyn Rows<O>],
-    /// The other words that it takes.
+    /// Positional arguments.
     pub words: &'static [OperandWords],
-    /// Three of its uses.
+    /// Three examples of use.
     pub examples: &'static [Example],
-    /// Its commands, if the first word says what it does.
+    /// Commands, of which the first positional argument selects one.
     pub commands: &'static [ToolCommand],
     /// Other programs that its help lists.
     pub lists: fn() -> Vec<ProgramList>,
-    /// The command whose options it takes, empty for those without a command; none: all of them.
+    /// The command whose options are accepted; empty for the options without a command; none for all options.
     pub command: Option<&'static str>,
 }
 
-/// A program, for all that need not know what its options set.
+/// A program, for code that does not depend on the effect of its options.
 pub trait Program: Sync {
     /// The name it is called by.
     fn name(&self) -> &'static str;
-    /// What it does, in one sentence without the full stop.
+    /// Purpose, in one sentence without the full stop.
     fn summary(&self) -> &'static str;
-    /// The ways to call it: what may follow the name.
+    /// Synopses: the words that may follow the name.
     fn forms(&self) -> &'static [&'static str];
     /// Its options, in the order of the usage text.
     fn options(&self) -> Vec<&'static dyn OptionRow>;
-    /// The other words that it takes.
+    /// Positional arguments.
     fn words(&self) -> &'static [OperandWords];
-    /// Three of its uses.
+    /// Three examples of use.
     fn examples(&self) -> &'static [Example];
     /// Its commands, each with its own options.
     fn commands(&self) -> Vec<Box<dyn Program>>;
@@ -134,13 +127,13 @@ pub trait Program: Sync {
     fn lists(&self) -> Vec<ProgramList>;
     /// The program without the options that only its commands take.
     fn alone(&self) -> Box<dyn Program>;
-    /// Reads the command line of a program that takes options only, and forgets it.
+    /// Checks the command line of a program that takes options only.
     ///
     /// # Errors
-    /// Why the program would not start.
+    /// The reason that the program would not start.
     fn check(&self, args: &[OsString]) -> Result<(), Stop>;
 
-    /// The option of a long name, also of a former one.
+    /// Returns the option with a long name, present or former.
     fn find(&self, long: &str) -> Option<&'static dyn OptionRow> {
         self.options().into_iter().find(|option| option.is_called(long))
     }
@@ -197,7 +190,7 @@ impl<O> Spec<O> {
         rows.filter(move |row| command.is_none_or(|command| row.shape().is_of(command)))
     }
 
-    /// The program that a first word stands for: a command with its options, or the program without one.
+    /// Returns the specification for a first word: that of the command, or of the program without a command.
     pub(super) fn meant_by(&self, word: &str) -> Spec<O> {
         match self.commands.iter().find(|command| command.word() == word) {
             Some(ToolCommand { name, summary, forms, words, examples }) => Spec {

@@ -1,4 +1,4 @@
-//! What holds for every row of every program.
+//! Rules that every option of every program must follow.
 
 use std::collections::HashSet;
 

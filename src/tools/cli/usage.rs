@@ -1,4 +1,4 @@
-//! The texts that describe a program: help, version, completion list, and what is wrong with a command line.
+//! Texts about a program: help, version, completion list, and errors in a command line.
 
 use textwrap::WordSplitter;
 
@@ -12,7 +12,7 @@ use crate::report::form::tone::{Tone, TonedLine};
 pub(crate) const SCREEN: usize = 24;
 /// Longer lines are hard to read.
 const WIDEST: usize = 100;
-/// Columns for the forms of options; where one is longer, what it is for begins below it.
+/// Columns for the forms of options. The purpose of an option with a longer form begins on the next line.
 const FORMS: usize = 28;
 /// A longer list of programs helps nobody.
 const FEW: usize = 4;
@@ -159,7 +159,7 @@ pub(crate) fn completion(spec: &dyn Program) -> String {
     spec.options().iter().map(line).chain(spec.words().iter().map(words)).collect()
 }
 
-/// What is wrong, one or more lines for each error, and where to read on.
+/// The errors of a command line, in one or more lines each, and a reference to `--help`.
 pub(crate) fn complaints(spec: &dyn Program, errors: &[SyntaxError]) -> String {
     let mut text = String::from("Command line error: ");
     for error in errors {
@@ -183,7 +183,7 @@ pub(crate) fn complaints(spec: &dyn Program, errors: &[SyntaxError]) -> String {
     text + &hint::try_help(spec)
 }
 
-/// The few programs that have the option, or else the question whether another one was meant.
+/// Names the programs that have the option if they are few; otherwise suggests a similar option.
 fn meant(spec: &dyn Program, typed: &str) -> String {
     let Some(long) = typed.strip_prefix("--") else { return String::new() };
     let name = long.split('=').next().unwrap_or_default();

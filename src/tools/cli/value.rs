@@ -1,4 +1,4 @@
-//! What the arguments of options mean: numbers, lists, choices, paths.
+//! Interprets the arguments of options: numbers, times, lists, choices, paths.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,11 +15,10 @@ use crate::load::units::SizeError;
 pub struct ValueError {
     /// The long name of the option.
     pub option: &'static str,
-    /// What is wrong with the value.
     pub problem: ValueProblem,
 }
 
-/// What is wrong with a value.
+/// Reason that a value is invalid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ValueProblem {
     /// Not a number.
@@ -29,10 +28,10 @@ pub enum ValueProblem {
     #[error("'{value}' is not {expected}")]
     Range {
         value: String,
-        /// What was expected.
+        /// Description of the valid values.
         expected: &'static str,
     },
-    /// None of the words that are possible.
+    /// A word that is not one of the option's choices.
     #[error("Unknown {option} '{value}', pass one of {}", quoted(.allowed))]
     Choice {
         /// The long name of the option.
@@ -40,27 +39,27 @@ pub enum ValueProblem {
         value: String,
         allowed: &'static [&'static str],
     },
-    /// A word of a list that is none of those that there are.
+    /// An unknown word in a list.
     #[error("there is no {what} '{value}'{meant}; there are: {}", .known.join(", "))]
     Word {
-        /// What it would be.
+        /// Kind of word that was expected: `metric`.
         what: &'static str,
         value: String,
-        /// The question whether another one was meant.
+        /// ", did you mean ...?", or empty.
         meant: String,
         known: Vec<&'static str>,
     },
     /// Not a size.
     #[error(transparent)]
     Size(#[from] SizeError),
-    /// One of several values in a row.
+    /// An invalid part of a value that has several.
     #[error("{part}: {problem}")]
     Part {
         part: &'static str,
-        /// What is wrong with it.
+        /// Problem of this part.
         problem: Box<ValueProblem>,
     },
-    /// Bytes that are no text, where text is needed.
+    /// Bytes that are not valid UTF-8.
     #[error("'{0}' is not valid UTF-8")]
     NotText(String),
 }
@@ -90,12 +89,12 @@ impl Given {
         self.error(ValueProblem::Range { value: shown(item), expected })
     }
 
-    /// An error about one of several values in a row.
+    /// An error about one part of a value that has several.
     pub fn wrong_part(&self, part: &'static str, problem: impl Into<ValueProblem>) -> ValueError {
         self.error(ValueProblem::Part { part, problem: Box::new(problem.into()) })
     }
 
-    /// An error about a word of a list.
+    /// An error about an unknown word in a list.
     pub fn no_word_of(&self, what: &'static str, word: &str, known: Vec<&'static str>) -> ValueError {
         let meant = hint::did_you_mean(word, known.iter().copied());
         self.error(ValueProblem::Word { what, value: shown(word), meant, known })
@@ -112,17 +111,16 @@ impl Given {
         })
     }
 
-    /// The argument as text of its own.
     pub fn string(&self) -> Result<String, ValueError> {
         self.text().map(str::to_owned)
     }
 
-    /// The argument as a path, if there is one. Any is usable, for paths need not be text.
+    /// The argument as a path, if there is one. Paths need not be valid UTF-8.
     pub fn path(&self) -> Result<Option<PathBuf>, ValueError> {
         Ok(self.value.clone().map(PathBuf::from))
     }
 
-    /// Whether the argument, one of yes and no, is not no; yes if there is none.
+    /// The argument `yes` or `no` as a truth value; true if there is no argument.
     pub fn yes(&self) -> Result<bool, ValueError> {
         Ok(self.value.is_none() || self.choice()? == "yes")
     }
@@ -133,7 +131,7 @@ impl Given {
         parse_int(text).map_err(|problem| self.no_number(text, problem, "a whole number"))
     }
 
-    /// The error about a text that is no number of the kind `expected`.
+    /// The error about a text that is not a number of the kind `expected`.
     fn no_number(&self, text: &str, problem: NumberError, expected: &'static str) -> ValueError {
         match problem {
             NumberError::TooLarge(_) => self.error(problem),
@@ -151,8 +149,8 @@ impl Given {
         parse_float(text).map_err(|problem| self.no_number(text, problem, "a number"))
     }
 
-    /// The argument as a time: a whole number with `s`, `m`, `h` or `d` behind it, or none for
-    /// seconds; at most ten years.
+    /// The argument as a time of at most 3650 days: a whole number with the unit `s`, `m`, `h` or `d`; without a unit,
+    /// seconds.
     pub fn time(&self) -> Result<Duration, ValueError> {
         parse_time(self.text()?)
             .ok_or_else(|| self.out_of_range("a time such as 90s, 30m, 6h or 2d, at most 3650d"))
@@ -173,10 +171,10 @@ impl Given {
     }
 }
 
-/// The seconds of the units of times.
+/// Units of times, in seconds.
 const UNITS: [(char, u64); 4] = [('d', DAY), ('h', 3600), ('m', 60), ('s', 1)];
 
-/// A time as [`Given::time`] reads it, in the largest unit in which it is a whole number.
+/// Formats a time for [`Given::time`], in the largest unit that gives a whole number.
 pub(crate) fn shown_time(time: Duration) -> String {
     let seconds = time.as_secs();
     let fits = UNITS.iter().find(|(_, unit)| seconds > 0 && seconds.is_multiple_of(*unit));
@@ -193,7 +191,6 @@ fn parse_time(text: &str) -> Option<Duration> {
     (seconds <= 3650 * DAY).then(|| Duration::from_secs(seconds))
 }
 
-/// Seconds of a day.
 const DAY: u64 = 86_400;
 
 /// Splits at commas. The empty text is the empty list; otherwise n commas

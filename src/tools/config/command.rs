@@ -56,7 +56,7 @@ pub(crate) const SPEC: Spec<OutputOptions> = Spec {
     ..Spec::PLAIN
 };
 
-/// Reads the words behind `config` and runs the command.
+/// Reads the arguments after `config` and runs the command.
 ///
 /// # Errors
 /// Failures of the output.

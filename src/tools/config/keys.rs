@@ -2,7 +2,6 @@
 //!
 //! No key executes a plan, answers a question, loosens a rule, or names a file that is run or written. Only the
 //! command line can do that.
-//! done, and where, is said on the command line.
 
 use crate::tools::cli::{OptionRow, Program};
 use crate::tools::options::affinity::AFFINITY;

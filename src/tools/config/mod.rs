@@ -1,7 +1,7 @@
-//! Configuration files: what holds unless the command line says otherwise. docs/configuration.md is the user's side.
+//! Configuration files: defaults for options, and names of clusters. docs/configuration.md describes them for users.
 //!
-//! A key is an option under its long name, so that values, ranges and errors are those of the option: what a file says is
-//! given before the words of the command line, and nothing else in a tool knows of files.
+//! A key is the long name of an option, and has its values, ranges and errors. The settings are applied like options
+//! before those of the command line. The rest of a tool does not depend on the files.
 
 pub(super) mod command;
 mod files;
@@ -26,48 +26,46 @@ use crate::input::encoding::decode;
 use crate::input::local::{Readers, read_regular};
 use crate::model::shown::{shown_name, shown_source};
 
-/// Most bytes of a file.
+/// Maximum size of a file, in bytes.
 const SIZE: u64 = 1 << 20;
 
-/// What is wrong with a configuration file.
+/// An error in a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{}: {problem}", shown_source(&.file.to_string_lossy()), .line.map(|line| format!(", line {line}")).unwrap_or_default())]
 pub(super) struct ConfigError {
     pub file: PathBuf,
-    /// From 1; none if it is about the file.
+    /// Line number from 1; none if the error concerns the whole file.
     pub line: Option<usize>,
     pub problem: String,
 }
 
-/// Where something is said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SettingOrigin {
     pub file: PathBuf,
     pub line: usize,
 }
 
-/// For which tools something is said.
+/// Tools to which a setting applies.
 #[derive(Clone, Copy)]
 pub(super) enum SettingScope {
     All,
     Tool(&'static dyn Program),
 }
 
-/// One thing that a file says.
 #[derive(Clone)]
 pub(super) struct ConfigSetting {
     /// Section and key.
     pub name: String,
     pub scope: SettingScope,
-    /// The option, as if it were typed.
+    /// The option, as if it were on the command line.
     pub given: Given,
-    /// Whether it is: a flag may be said not to be.
+    /// False if the file sets a flag to false.
     pub on: bool,
     pub needs: KeyNeeds,
     pub origin: SettingOrigin,
 }
 
-/// A cluster with a name of its own: `-m @NAME`.
+/// A cluster that the configuration gives a name, for `-m @NAME`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NamedCluster {
     pub name: String,
@@ -79,7 +77,7 @@ pub(super) struct NamedCluster {
     pub origin: SettingOrigin,
 }
 
-/// What files say, each after those that it wins over.
+/// Contents of the configuration files. Later files override earlier ones.
 #[derive(Clone, Default)]
 pub(super) struct Configuration {
     pub settings: Vec<ConfigSetting>,
@@ -99,7 +97,7 @@ impl NamedCluster {
         }
     }
 
-    /// Has options read this cluster; what they say of credentials and certificates stays.
+    /// Makes `source` name this cluster. Credentials and certificates that `source` already has are kept.
     fn becomes(&self, source: &mut SourceOptions) {
         source.named = Some(self.name.clone());
         source.rapi.clone_from(&self.address);
@@ -115,15 +113,15 @@ impl NamedCluster {
     }
 }
 
-/// The places where files are looked for, by the environment.
+/// Paths of possible configuration files, from the environment.
 pub(super) fn places(system_only: bool) -> Vec<ConfigPlace> {
     files::places(&files::ConfigVariables::now(), system_only)
 }
 
-/// Reads one file; nothing if it is not there and need not be.
+/// Reads one file. Returns none if it does not exist and is optional.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All errors in the file.
 fn read_file(place: &ConfigPlace) -> Result<Option<Configuration>, Vec<ConfigError>> {
     if !place.named && !place.path.exists() {
         return Ok(None);
@@ -135,10 +133,10 @@ fn read_file(place: &ConfigPlace) -> Result<Option<Configuration>, Vec<ConfigErr
     read::read(&place.path, text).map(Some)
 }
 
-/// What all files say together.
+/// Reads all files and combines their contents.
 ///
 /// # Errors
-/// All that is wrong with them.
+/// All errors in the files.
 pub(super) fn load(places: &[ConfigPlace]) -> Result<Configuration, Vec<ConfigError>> {
     let (mut all, mut problems) = (Configuration::default(), Vec::new());
     for place in places {
@@ -155,10 +153,10 @@ pub(super) fn load(places: &[ConfigPlace]) -> Result<Configuration, Vec<ConfigEr
     if problems.is_empty() { Ok(all) } else { Err(problems) }
 }
 
-/// What files say that can matter to a program.
+/// Reads the configuration for a program. It is empty if the program has neither `--no-config` nor `--master`.
 ///
 /// # Errors
-/// The first thing that is wrong with the files.
+/// The first error in the files.
 pub(super) fn of_program(program: &dyn Program) -> Result<Configuration, ConfigError> {
     if [NO_CONFIG.long, MASTER.shape.long].iter().all(|long| program.find(long).is_none()) {
         return Ok(Configuration::default());
@@ -167,10 +165,10 @@ pub(super) fn of_program(program: &dyn Program) -> Result<Configuration, ConfigE
 }
 
 impl Configuration {
-    /// Has options name the cluster that is meant by `-m @NAME`.
+    /// Replaces `@NAME` as the address in `source` by the cluster of that name.
     ///
     /// # Errors
-    /// There is no such cluster; in a line.
+    /// A message of one line if there is no such cluster.
     pub(super) fn resolve(&self, source: &mut SourceOptions) -> Result<(), String> {
         let Some(name) = source.rapi.as_deref().and_then(|address| address.strip_prefix('@')) else {
             return Ok(());
@@ -186,8 +184,10 @@ impl Configuration {
         Ok(())
     }
 
-    /// The options that hold for one of the commands of a tool, where these words are typed: in the order of the files, and in each what is said
-    /// of this tool after what is said of all; none if files do not count.
+    /// Returns the options from the files that take effect for `commands` of a tool, with `words` as the command line.
+    ///
+    /// Flags come first. Within flags and other options, later files follow earlier ones, and the tool's own section
+    /// follows the common ones. With `--no-config` there are none.
     pub(super) fn given(&self, spec: &dyn Program, words: &Canonical, commands: [&str; 2]) -> Vec<Given> {
         let typed = |long: &str| words.options.iter().any(|given| given.option.long == long);
         if typed(NO_CONFIG.long) {
@@ -205,7 +205,7 @@ impl Configuration {
         let in_order = self.for_tool(spec);
         let mut also: Vec<&str> = Vec::new();
         let mut given: Vec<Given> = Vec::new();
-        // a flag may be what another key needs: flags come first
+        // flags come first, because other keys may need a flag
         for flags in [true, false] {
             for setting in in_order.iter().filter(|s| s.given.value.is_none() == flags) {
                 let Some(option) = spec.find(setting.given.option.long) else { continue };
@@ -226,7 +226,7 @@ impl Configuration {
         given
     }
 
-    /// The settings that could hold for a tool, the last of an option the one that does.
+    /// Settings that apply to a tool. The last one of an option takes effect.
     fn for_tool(&self, spec: &dyn Program) -> Vec<&ConfigSetting> {
         let mut files: Vec<&Path> =
             self.settings.iter().map(|setting| setting.origin.file.as_path()).collect();
@@ -241,7 +241,9 @@ impl Configuration {
         files.iter().flat_map(of_file).collect()
     }
 
-    /// For each setting, the tools in which it holds, unless something else is typed: none if a later one wins.
+    /// Returns each setting with the tools in which it takes effect unless the command line overrides it.
+    ///
+    /// The list of tools is empty if later settings override it in all of them.
     pub(super) fn reaches<'s>(
         &'s self,
         tools: &[&'static dyn Program],
@@ -252,7 +254,7 @@ impl Configuration {
             for setting in self.for_tool(*spec) {
                 let at = self.settings.iter().position(|other| std::ptr::eq(other, setting));
                 let has = spec.find(setting.given.option.long).is_some();
-                // of weights each metric is one
+                // each weight is a setting of its own
                 let key = if setting.given.option.long == WEIGHTS.shape.long {
                     setting.name.clone()
                 } else {

@@ -1,4 +1,4 @@
-//! Carrying out what a tool has planned: everything between a plan and the exit status.
+//! Execution of a tool's plan: everything between the plan and the exit status.
 
 mod arrival;
 mod cleanup;
@@ -53,7 +53,7 @@ use crate::remote::{luxi, rapi};
 /// The client of the cluster that the plan was made for.
 ///
 /// # Errors
-/// Faults of the access to it; also if there is none, as [`takes_jobs`] says.
+/// If the cluster cannot be accessed, or takes no jobs ([`takes_jobs`]).
 pub(super) fn client(source: &SourceOptions) -> anyhow::Result<Box<dyn JobClient>> {
     ensure!(takes_jobs(source), "there is nowhere to submit jobs to");
     if let Some(address) = &source.rapi {
@@ -66,16 +66,16 @@ pub(super) fn client(source: &SourceOptions) -> anyhow::Result<Box<dyn JobClient
     Ok(Box::new(LuxiClient::new(socket, luxi::Timeouts::default())))
 }
 
-/// Tells if jobs can be submitted where the cluster comes from.
+/// Returns true if jobs can be submitted to the source of the cluster.
 pub(super) fn takes_jobs(source: &SourceOptions) -> bool {
     let asks = |address: &String| !rapi::Address::new(address.as_ref()).is_directory();
     source.rapi.as_ref().map_or(source.luxi.is_some(), asks)
 }
 
-/// A tool that has plans carried out, or goes on with one of its runs.
+/// Context of a tool that executes plans or resumes a run.
 pub(super) struct ExecutionContext<'a> {
     pub tool: &'static str,
-    /// When no step may be under way any more.
+    /// Time by which the last step must have ended.
     pub deadline: Option<SystemTime>,
     /// The options as they were given.
     pub typed: &'a [TypedOption],
@@ -85,21 +85,23 @@ pub(super) struct ExecutionContext<'a> {
     pub execution: &'a ExecutionOptions,
     /// True if standard output is for something else.
     pub silent: bool,
-    /// True if what a failed run has done is taken back.
+    /// True if the changes to nodes by a failed run are undone.
     pub takes_back: bool,
     /// True if plans are made with `--ignore-soft-errors`.
     pub ignore_soft_errors: bool,
-    /// True if the exit status tells that something was done.
+    /// True if the exit status differs when changes were made (`--detailed-status`).
     pub detailed_status: bool,
-    /// The first of some steps that cannot be carried out on the cluster as it is now.
+    /// Checks whether steps are still possible on the current cluster.
     pub obstacle: WorkCheck,
 }
 
-/// Looks at some steps, by their positions, of work in the group with a UUID, or in several if
-/// that is empty; that was planned with or without `--ignore-soft-errors`.
+/// Returns a description of the first step that is not possible on the cluster.
+///
+/// The arguments are the work, the positions of the steps to check, the UUID of the group (empty for several groups),
+/// whether `--ignore-soft-errors` was given for the plan, and the cluster.
 pub(super) type WorkCheck = fn(&Work, &[StepIdx], &str, bool, &Cluster) -> Option<String>;
 
-/// A plan that is to be carried out, and what it is for.
+/// A plan to execute, and its purpose.
 pub(super) struct ExecutionOrder {
     /// Beginning of the comments of the opcodes, before the version: `rebalancing via hbal`.
     pub purpose: String,
@@ -118,14 +120,12 @@ pub(super) struct ExecutionStage<'a> {
     pub number: usize,
 }
 
-/// A run that is over.
 pub(super) struct FinishedRun {
-    /// Its plan, and what belongs to it.
+    /// The plan and its circumstances, as the journal records them.
     pub header: Header,
-    /// Report on it.
     pub report: Report,
     pub journal: PathBuf,
-    /// State of the cluster then.
+    /// State of the cluster after the run.
     pub arrival: Confirmation,
 }
 
@@ -147,10 +147,10 @@ pub(super) fn listen(silent: bool) -> anyhow::Result<Signals> {
     console::listen(silent).context("cannot prepare for signals")
 }
 
-/// Carries a plan out; all checks have been made.
+/// Executes a plan that has passed all checks.
 ///
 /// # Errors
-/// Obstacles to beginning it.
+/// If the run cannot begin.
 pub(super) fn carry_out(
     order: ExecutionOrder,
     client: &mut dyn JobClient,
@@ -203,7 +203,7 @@ pub(super) fn failures(finished: &FinishedRun) -> String {
 /// Checks a journal against the cluster that the options name.
 ///
 /// # Errors
-/// Why the run cannot be resumed.
+/// The reason that the run cannot be resumed.
 pub(super) fn check_resumed(
     header: &Header,
     tool: &str,
@@ -231,7 +231,7 @@ pub(super) fn check_resumed(
     Ok(())
 }
 
-/// Says how a run ended, and gives the exit status.
+/// Reports the end of a run and returns the exit status.
 pub(super) fn conclude(
     finished: &FinishedRun,
     silent: bool,

@@ -1,7 +1,7 @@
-//! `htools exporter`: figures of clusters for Prometheus to fetch.
+//! `htools exporter`: serves metrics of clusters to Prometheus.
 //!
-//! Each cluster has a thread of its own that reads it now and then, looks at it, and puts the figures where the server finds
-//! them (`watch.rs`). Whoever asks gets what is there: nobody waits for a cluster.
+//! A thread for each cluster reads it at intervals and stores its figures (`watch.rs`). The server answers with the
+//! stored figures, so a request never waits for a cluster.
 
 mod serve;
 mod survey;
@@ -32,22 +32,22 @@ use crate::remote::rapi::{AccessOptions, Address, variable_in_use};
 use crate::report::form::metrics::{Sheet, distinct_names, exposition};
 use crate::report::readings;
 
-/// What the exporter is asked to do.
+/// Options of `htools exporter`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExporterOptions {
-    /// Reading the clusters, whichever they are.
+    /// Options for reading that apply to all clusters.
     pub load: LoadOptions,
     /// In the order given.
     pub clusters: Vec<SourceOptions>,
     /// Address and port.
     pub listen: String,
-    /// From the beginning of a reading to that of the next.
+    /// Time between the starts of two readings.
     pub every: Duration,
-    /// Most time for a reading.
+    /// Longest time for a reading.
     pub timeout: Duration,
-    /// Most time for the moves, and for the capacity, of a cluster.
+    /// Longest time for the search for moves, and again for that of the capacity.
     pub search: Duration,
-    /// How long figures are shown after the last good reading.
+    /// Time for which figures are shown after the last successful reading.
     pub keep: Duration,
 }
 
@@ -81,7 +81,7 @@ impl ExporterOptions {
     }
 }
 
-/// Who may ask: of the last cluster before this option that is asked over RAPI, or of all that follow.
+/// Returns the access options of the last RAPI cluster before this option, or the defaults for all that follow.
 fn access(options: &mut ExporterOptions) -> &mut AccessOptions {
     match options.clusters.iter_mut().rev().find(|cluster| cluster.rapi.is_some()) {
         Some(cluster) => &mut cluster.rapi_access,
@@ -158,15 +158,15 @@ pub const SPEC: Spec<ExporterOptions> = Spec {
     ..Spec::PLAIN
 };
 
-/// What is beyond a duration is for ever.
+/// Converts seconds to a duration; longer times become the longest duration.
 fn seconds(time: f64) -> Duration {
     Duration::try_from_secs_f64(time).unwrap_or(Duration::MAX)
 }
 
-/// Reads the words behind `exporter`, and serves until a signal ends it.
+/// Reads the arguments after `exporter`, and serves until a signal ends the program.
 ///
 /// # Errors
-/// A command line that makes no sense; an address at which nothing can be served.
+/// If the options are invalid, or the server cannot listen at the address.
 pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     let options = match SPEC.parse(args) {
         Ok(options) => options,
@@ -177,20 +177,20 @@ pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     // before the first thread, so that no signal is missed
     let signals = Signals::new([SIGINT, SIGTERM]).context("cannot prepare for signals")?;
     let clusters = watched(&options);
-    // before the first reading, which may have something to say: whoever started this finds the address in the first line
+    // the first line has the address, so it is printed before the first reading, which may print messages
     say(&format!("Listening on http://{}/metrics", listener.local_addr()?));
     begin(&clusters)?;
     serve::serve(listener, move || page(&clusters, SystemTime::now()), signals).context("cannot serve")?;
     Ok(ExitStatus::Success)
 }
 
-/// Refuses what cannot be watched, and secrets that others could see.
+/// Refuses clusters that cannot be watched, and passwords that others could see.
 fn check(options: &ExporterOptions) -> anyhow::Result<()> {
     ensure!(!options.clusters.is_empty(), "which cluster? Name at least one: -m ADDRESS, -L or -t FILE");
     for cluster in &options.clusters {
         if let Some(file) = &cluster.text_data {
             ensure!(file.as_os_str() != "-", "standard input can be read only once; name a file");
-            // one that is not there yet may come
+            // a file that does not exist yet may appear later
             let is_other = file.metadata().is_ok_and(|about| !about.is_file());
             ensure!(
                 !is_other,
@@ -232,7 +232,7 @@ fn watched(options: &ExporterOptions) -> Vec<Arc<WatchedCluster>> {
     named.map(|(source, label)| Arc::new(WatchedCluster::new(label, load(source), terms))).collect()
 }
 
-/// Begins to watch the clusters. Nobody waits for the threads: with the program they end, too.
+/// Starts a thread for each cluster. The threads end with the program.
 fn begin(clusters: &[Arc<WatchedCluster>]) -> anyhow::Result<()> {
     for cluster in clusters.iter().map(Arc::clone) {
         thread::Builder::new().spawn(move || cluster.watch()).context("cannot begin to watch a cluster")?;
@@ -240,7 +240,7 @@ fn begin(clusters: &[Arc<WatchedCluster>]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// All that is known at a moment.
+/// The page of metrics at a time.
 fn page(clusters: &[Arc<WatchedCluster>], now: SystemTime) -> String {
     let mut own = Sheet::default();
     readings::tell_build(&mut own);

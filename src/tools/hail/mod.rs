@@ -17,11 +17,10 @@ use super::{ExitStatus, ahead, source};
 use crate::report::allocator::Response;
 use crate::search::moves::MoveRules;
 
-/// How long hail searches unless `--time-limit` says otherwise. Ganeti gives an allocator up after 15 minutes
-/// (its time limit for calls of normal length), and then learns nothing of what was found.
+/// Default of `--time-limit`. Ganeti gives up an allocator after 15 minutes (its time limit for calls of normal
+/// length), and then gets no result at all.
 const ANSWER_WITHIN: Duration = Duration::from_secs(14 * 60);
 
-/// What hail is asked to do.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct HailOptions {
     pub load: LoadOptions,
@@ -95,10 +94,10 @@ pub(crate) const SPEC: Spec<HailOptions> = Spec {
     ..Spec::PLAIN
 };
 
-/// Answers what the words ask. A configuration file that is wrong is an answer, too: Ganeti shows it to whoever asked.
+/// Answers the request. Errors in configuration files become an answer, too, because Ganeti shows it to the user.
 ///
 /// # Errors
-/// What keeps the request from being answered.
+/// The reason that the request cannot be answered.
 pub(crate) fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     match parse(args) {
@@ -113,7 +112,7 @@ pub(crate) fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     }
 }
 
-/// Reads the words behind the program's name.
+/// Reads the arguments after the program's name.
 pub(crate) fn parse(args: &[OsString]) -> Result<HailOptions, Stop> {
     let (options, words) = SPEC.read(args)?;
     match <[OsString; 1]>::try_from(words) {
@@ -123,12 +122,11 @@ pub(crate) fn parse(args: &[OsString]) -> Result<HailOptions, Stop> {
     }
 }
 
-/// How long hail searches.
+/// Time limit of the search.
 fn answer_within(limits: &LimitOptions) -> Duration {
     limits.time_limit.unwrap_or(ANSWER_WITHIN)
 }
 
-/// Does what the options ask for.
 pub(crate) fn run(options: HailOptions) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     options.load.check_rules(&options.rules)?;

@@ -1,4 +1,4 @@
-//! `harep`: instances that are broken are mended, as far as tags allow it.
+//! `harep`: repairs broken instances, as far as tags allow it.
 
 mod log;
 mod run;
@@ -17,18 +17,16 @@ use super::options::{ExecutionOptions, LoadOptions, OutputOptions, not_negative,
 use super::output::Output;
 use super::{ExitStatus, source};
 
-/// Seconds before a repair in its job, unless the command line says otherwise.
+/// Default delay before the repair in its job, in seconds.
 const JOB_DELAY: f64 = 10.0;
 
-/// What harep is asked to do.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct HarepOptions {
     pub load: LoadOptions,
     pub output: OutputOptions,
     pub execution: ExecutionOptions,
-    /// How many repairs there may be, and how many failures.
     pub repairs: RepairLimits,
-    /// Seconds before the repair in its job; none: the usual ones.
+    /// Delay before the repair in its job, in seconds; none for the default.
     pub job_delay: Option<f64>,
     pub dry_run: bool,
     pub no_disk_check: bool,
@@ -38,14 +36,14 @@ pub(crate) struct HarepOptions {
 
 tool_options!(HarepOptions { execution: ExecutionOptions });
 
-/// How many repairs there may be, and how many failures.
+/// Limits on the number of repairs and of attempts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct RepairLimits {
-    /// `--limit`
+    /// `--limit`: maximum number of repairs under way.
     pub all: Option<usize>,
-    /// `--max-per-node`
+    /// `--max-per-node`: maximum number of repairs under way on one node.
     pub per_node: Option<usize>,
-    /// `--backoff`
+    /// `--backoff`: number of attempts before a failed repair is suspended; none for 1.
     pub most_failures: Option<u32>,
 }
 
@@ -121,7 +119,6 @@ impl HarepOptions {
     }
 }
 
-/// Does what the options ask for.
 pub(crate) fn run(mut options: HarepOptions) -> anyhow::Result<ExitStatus> {
     let source = &mut options.load.source;
     if source.rapi.is_none() && source.text_data.is_none() {
@@ -145,7 +142,7 @@ fn repair(options: &HarepOptions, output: &mut Output) -> anyhow::Result<ExitSta
     let mut run = RepairRun::begin(options)?;
     let cluster = source::load(&options.load, output)?;
     let status = run.carry_out(cluster, output);
-    // what was said before an error stays said
+    // output before an error must not be lost
     output.flush()?;
     status
 }

@@ -1,4 +1,4 @@
-//! `hbal`: brings one node group into balance, one move at a time.
+//! `hbal`: balances node groups, repairs violations, or empties nodes.
 
 mod balanced;
 mod deep;
@@ -24,7 +24,6 @@ use crate::model::{Cluster, Mib};
 use crate::search::BalanceOptions;
 use crate::search::moves::MoveRules;
 
-/// What hbal is asked to do.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct HbalOptions {
     pub load: LoadOptions,
@@ -40,14 +39,14 @@ pub(crate) struct HbalOptions {
     /// In the order given.
     pub explain: Vec<String>,
     pub pareto: bool,
-    /// Whether `--pareto` draws a picture.
+    /// True if `--pareto` draws an SVG picture.
     pub svg: bool,
     pub max_moves: Option<u64>,
     pub max_data: Option<Mib>,
-    /// `--min-move-gain`: the least gain in score that a moved instance must be worth.
+    /// `--min-move-gain`: minimum gain in score for each moved instance.
     pub least_gain: Option<f64>,
     pub repair_only: bool,
-    /// Whether instances that step after step moves twice move once.
+    /// True if an instance that the plan would move twice moves only once.
     pub merge: bool,
     /// `--evacuate`: the nodes, as typed.
     pub emptied: Vec<String>,
@@ -59,12 +58,12 @@ tool_options!(HbalOptions {
 });
 
 impl HbalOptions {
-    /// Whether hbal ends what is wrong, or empties nodes, instead of balancing.
+    /// Returns true if hbal fixes violations or empties nodes instead of balancing.
     fn mends(&self) -> bool {
         self.repair_only || !self.emptied.is_empty()
     }
 
-    /// Whether hbal looks for the best placement, not for the next step.
+    /// Returns true if hbal searches all moves together instead of step by step.
     fn is_deep(&self) -> bool {
         self.deep.asked || self.pareto
     }
@@ -195,7 +194,6 @@ pub(crate) const SPEC: Spec<HbalOptions> = Spec {
     ..Spec::PLAIN
 };
 
-/// Does what the options ask for.
 pub(crate) fn run(options: HbalOptions) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard().with_colours(options.output.colour);
     let cluster = pacemaker::label(&options.load, &options.cib);
@@ -209,7 +207,7 @@ fn balance_or_resume(options: &HbalOptions, output: &mut Output) -> anyhow::Resu
     let status = if let Some(journal) = &options.execution.resume {
         execution::resume(&execute::context(options), journal, output)
     } else {
-        // before the cluster is asked
+        // before the cluster is read
         run::Groups::of(options)?;
         deep::check(options)?;
         // neither makes a plan

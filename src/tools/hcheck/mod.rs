@@ -1,4 +1,4 @@
-//! `hcheck`: whether a cluster is healthy, and whether balancing would make it so.
+//! `hcheck`: the health of a cluster, before and after a trial balancing.
 
 mod run;
 #[cfg(test)]
@@ -24,7 +24,6 @@ use crate::search::BalanceOptions;
 use crate::search::health::{ProblemKind, Severities, Severity};
 use crate::search::moves::MoveRules;
 
-/// What hcheck is asked to do.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct HcheckOptions {
     pub load: LoadOptions,
@@ -37,7 +36,7 @@ pub(crate) struct HcheckOptions {
     pub list_problems: bool,
     /// `--without-node`, in the order given.
     pub without: Vec<String>,
-    /// `--survive`: how many nodes are lost at once.
+    /// `--survive`: number of nodes that are lost at once.
     pub survive: Option<usize>,
     /// `--top`
     pub top: Option<usize>,
@@ -140,11 +139,12 @@ fn set_severity(options: &mut HcheckOptions, given: &Given) -> Result<(), ValueE
     Ok(())
 }
 
-/// Checks what the words ask for. With `--detailed-status`, wherever it stands, every error has the exit
-/// status of a malformed command line; with `--monitor`, it is a line on standard output that says so.
+/// Runs the check. With `--detailed-status` anywhere on the command line, every error has the exit status of a
+/// malformed command line (2). With `--monitor`, errors are printed on standard output in the form for monitoring
+/// systems.
 ///
 /// # Errors
-/// What keeps the check from being made, unless one of those options is given.
+/// The reason that the check is not possible, unless one of these options is given.
 pub(crate) fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     let given = getopt::canonicalise(&SPEC.options(), args).options;
     let is_given = |long: &str| given.iter().any(|given| given.option.long == long);
@@ -167,15 +167,15 @@ pub(crate) fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     }
 }
 
-/// Checks for a monitoring system, which reads standard output and the exit status, and takes what is on
-/// standard error for either more or less of it: nothing is written there.
+/// Runs the check for a monitoring system. Such systems read standard output and the exit status. They differ in their
+/// use of standard error, so nothing is written there.
 fn watch(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     let aside = Recording::default();
     let (status, lines) = match SPEC.parse(args) {
         Err(stop) => {
             let status = stop.show(&mut aside.output())?;
             if status == ExitStatus::Success {
-                // the help, or the version
+                // help or version
                 let mut output = Output::standard();
                 aside.replay(&mut output)?;
                 output.flush()?;
@@ -208,7 +208,7 @@ fn monitored(options: &HcheckOptions, aside: &Recording) -> anyhow::Result<(Exit
         let cluster = loaded(options, output)?;
         let found = run::find(options, &cluster, output)?;
         let worst = options.severities.worst(&found.initial.counts);
-        // figures that cannot be true prove nothing, but what they show as critical may be so
+        // contradictory data prove nothing, but a critical problem in them may be real
         if let Some(doubt) = cluster.doubts.first().filter(|_| worst != Severity::Critical) {
             lines = monitor::unknown(&format!("the data cannot be true: {doubt}"));
             return Ok(ExitStatus::Unknown);
@@ -249,13 +249,12 @@ fn loaded(options: &HcheckOptions, output: &mut Output) -> anyhow::Result<Cluste
     Ok(cluster)
 }
 
-/// Does what the options ask for.
 pub(crate) fn run(options: HcheckOptions) -> anyhow::Result<ExitStatus> {
     let output = &mut Output::standard();
     metered(SPEC.name, &options.output, label(&options), output, never, |output| look(&options, output))
 }
 
-/// What the cluster is called in metrics.
+/// Name of the cluster in metrics.
 fn label(options: &HcheckOptions) -> String {
     pacemaker::label(&options.load, &options.cib)
 }

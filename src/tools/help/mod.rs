@@ -13,10 +13,10 @@ use super::output::Output;
 use super::{TOOLS, find};
 use crate::report::form::markdown;
 
-/// Lines that are longer are harder to read.
+/// Longer lines are hard to read.
 const WIDEST: usize = 120;
 
-/// Shows a document, the options of a tool, or without a word what there is.
+/// Shows a document or the options of a tool; without a topic, the list of topics.
 ///
 /// # Errors
 /// If there is no such topic, or standard output fails.
@@ -38,7 +38,7 @@ pub(super) fn show(topic: Option<&str>, output: &mut Output) -> anyhow::Result<(
     Ok(output.write(&text)?)
 }
 
-/// What there is help on.
+/// Topics of the help: documents and tools.
 pub(super) fn words() -> impl Iterator<Item = &'static str> {
     TOPICS.iter().map(|topic| topic.word).chain(TOOLS.iter().map(|tool| tool.spec.name()))
 }

@@ -60,8 +60,9 @@ pub(super) fn find(word: &str) -> Option<&'static Topic> {
     TOPICS.iter().find(|topic| topic.word == word)
 }
 
-/// What a link in a document tells a reader in a terminal: the address of a page of the web, the topic, the manual page;
-/// nothing of the other files of the source, and of the document itself.
+/// Text for a link in a document on a terminal: a web address, a help topic, or a manual page.
+///
+/// Links to other source files and within the document have none.
 pub(super) fn mention(address: &str, within: &Topic) -> Option<String> {
     if address.starts_with("https://") || address.starts_with("http://") {
         return Some(address.to_owned());

@@ -1,4 +1,4 @@
-//! `hgroup`: how node groups are, and moves of instances between them.
+//! `hgroup`: the state of node groups, and moves of instances between them.
 
 mod execute;
 mod run;
@@ -25,10 +25,10 @@ use crate::search::groups::load::LoadSource;
 use htools_model::words;
 
 words!(
-    /// What `hgroup` can do.
+    /// Commands of `hgroup`.
     #[derive(Default)]
     pub GroupCommand, "command" {
-        /// Show how the groups are.
+        /// Show the state of the groups.
         #[default]
         Status = "status",
         Redistribute = "redistribute",
@@ -46,7 +46,6 @@ const BALANCE: &[&str] = &[GroupCommand::Balance.as_str()];
 const PLANS: &[&str] =
     &[GroupCommand::Redistribute.as_str(), GroupCommand::Compress.as_str(), GroupCommand::Balance.as_str()];
 
-/// What hgroup is asked to do.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct HgroupOptions {
     pub load: LoadOptions,
@@ -70,7 +69,7 @@ tool_options!(HgroupOptions {
 });
 
 impl HgroupOptions {
-    /// What is asked of moves between groups.
+    /// Conditions for moves between groups.
     pub(crate) fn regroup(&self) -> RegroupOptions {
         RegroupOptions {
             capacity_checks: !self.limits.no_capacity_checks,
@@ -78,7 +77,7 @@ impl HgroupOptions {
         }
     }
 
-    /// How to even out load.
+    /// Options of `hgroup balance`.
     pub(crate) fn group_balance(&self) -> GroupBalanceOptions {
         let load = &self.load;
         let measured = load.utilisation.is_some() || load.mond;
@@ -214,10 +213,10 @@ const COMMANDS: &[ToolCommand] = &[
     },
 ];
 
-/// What is said where there is not exactly one command.
+/// Message if there is not exactly one command.
 const WHICH: &str = "which command? One of status, redistribute, compress, balance";
 
-/// Reads the words behind the program's name.
+/// Reads the arguments after the program's name.
 pub(crate) fn parse(args: &[OsString]) -> Result<HgroupOptions, Stop> {
     let (mut options, words) = SPEC.read(args)?;
     options.load.detail = Detail::Storage;
@@ -234,10 +233,9 @@ fn unknown_command(word: &str) -> Stop {
     Stop::WrongWords(format!("'{}' is no command{meant}; {WHICH}", shown_name(word)))
 }
 
-/// Does what the options ask for.
 pub(crate) fn run(options: HgroupOptions) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard().with_colours(options.output.colour);
-    // a series for each command, as each may be run by itself
+    // each command has its own series, because each may be run by itself
     let tool = format!("{} {}", SPEC.name, options.command);
     let cluster = cluster_label(&options.load.source);
     metered(&tool, &options.output, cluster, &mut output, by_status, |output| command(&options, output))
@@ -258,7 +256,7 @@ fn command(options: &HgroupOptions, output: &mut Output) -> anyhow::Result<ExitS
     ahead::files(&options.output, &["original", "regrouped"])?;
     let cluster = source::load(&options.load, output)?;
     let result = run::run(options, cluster, output);
-    // what was said before an error stays said
+    // output before an error must not be lost
     output.flush()?;
     result
 }

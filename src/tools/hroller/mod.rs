@@ -1,4 +1,4 @@
-//! `hroller`: in which groups the nodes of a cluster can be rebooted.
+//! `hroller`: rolling reboot of a cluster, by groups of nodes that can be down together.
 
 mod run;
 
@@ -11,17 +11,15 @@ use super::output::Output;
 use super::{ExitStatus, ahead, execution, source};
 use crate::search::rolling::RollingOptions;
 
-/// What hroller is asked to do.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct HrollerOptions {
     pub load: LoadOptions,
     pub output: OutputOptions,
     pub execution: ExecutionOptions,
     pub limits: LimitOptions,
-    /// What the maintenance has to respect.
     pub rolling: RollingOptions,
     pub skip_non_redundant: bool,
-    /// Nodes with at least one of these; none: all nodes.
+    /// Only nodes with at least one of these tags; none for all nodes.
     pub node_tags: Option<Vec<String>>,
     pub print_moves: bool,
     pub one_step_only: bool,
@@ -123,14 +121,13 @@ pub(crate) const SPEC: Spec<HrollerOptions> = Spec {
     ..Spec::PLAIN
 };
 
-/// Does what the options ask for.
 pub(crate) fn run(options: HrollerOptions) -> anyhow::Result<ExitStatus> {
     execution::check_pace(&options.execution, &options.output)?;
     ahead::files(&options.output, &["original"])?;
     let mut output = Output::standard();
     let mut cluster = source::load(&options.load, &mut output)?;
     let result = run::run(&options, &mut cluster, &mut output);
-    // what was said before an error stays said
+    // output before an error must not be lost
     output.flush()?;
     result
 }

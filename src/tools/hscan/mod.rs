@@ -1,4 +1,4 @@
-//! `hscan`: a line for each of several clusters, and a text file with its data.
+//! `hscan`: saves the data of clusters as text files, and prints a line about each.
 
 mod file;
 mod gather;
@@ -14,14 +14,13 @@ use super::options::catalogue::*;
 use super::options::{LoadOptions, OutputOptions, tool_options};
 use super::output::Output;
 
-/// What hscan is asked to do.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct HscanOptions {
     pub load: LoadOptions,
     pub output: OutputOptions,
-    /// The addresses of the clusters; none: the local one.
+    /// Addresses of the clusters; empty for the local cluster.
     pub clusters: Vec<OsString>,
-    /// `-d`; empty: the current directory.
+    /// `-d`; empty for the current directory.
     pub directory: PathBuf,
     pub anonymise: bool,
 }
@@ -63,13 +62,12 @@ pub(crate) const SPEC: Spec<HscanOptions> = Spec {
     ..Spec::PLAIN
 };
 
-/// Reads the words behind the program's name.
+/// Reads the arguments after the program's name.
 pub(crate) fn parse(args: &[OsString]) -> Result<HscanOptions, Stop> {
     let (options, clusters) = SPEC.read(args)?;
     Ok(HscanOptions { clusters, ..options })
 }
 
-/// Does what the options ask for.
 pub(crate) fn run(options: HscanOptions) -> anyhow::Result<ExitStatus> {
     run::run(&options, &mut Output::standard())
 }

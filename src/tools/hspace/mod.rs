@@ -1,8 +1,7 @@
-//! `hspace`: how many more instances a cluster could hold.
+//! `hspace`: number of further instances that a cluster can hold.
 //!
-//! A limit (`-l`) means what it means to Ganeti's tool: with 0 nothing is placed;
-//! with a negative number other than -1, which is no limit at all, the tiered
-//! allocation places nothing and the standard one knows no limit.
+//! The limit (`-l`) works as in Ganeti's tool. With 0 nothing is placed; with -1 there is no limit. With any other
+//! negative number the tiered allocation places nothing, and the standard allocation has no limit.
 
 pub(in crate::tools) mod request;
 mod run;
@@ -23,7 +22,6 @@ use crate::model::DiskTemplate;
 use crate::search::BalanceOptions;
 use crate::search::fill::Size;
 
-/// What hspace is asked to do.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct HspaceOptions {
     pub load: LoadOptions,
@@ -31,15 +29,15 @@ pub(crate) struct HspaceOptions {
     pub limits: LimitOptions,
     pub balance: BalanceOptions,
     pub cib: CibOptions,
-    /// None: the first one of the cluster's policy.
+    /// None for the first template of the cluster's policy.
     pub disk_template: Option<DiskTemplate>,
-    /// From 0 on; none: as the cluster's policy says.
+    /// At least 0; none for the value of the cluster's policy.
     pub spindle_use: Option<i64>,
     pub independent_groups: bool,
     pub accept_existing_errors: bool,
-    /// `--standard-alloc`; none: the standard size of the cluster's policy.
+    /// `--standard-alloc`; none for the standard size of the cluster's policy.
     pub standard: Option<Size>,
-    /// `--tiered-alloc`; none: the largest sizes of the cluster's policy.
+    /// `--tiered-alloc`; none for the largest sizes of the cluster's policy.
     pub tiered: Option<Size>,
 }
 
@@ -114,7 +112,6 @@ pub(crate) const SPEC: Spec<HspaceOptions> = Spec {
     ..Spec::PLAIN
 };
 
-/// Does what the options ask for.
 pub(crate) fn run(options: HspaceOptions) -> anyhow::Result<ExitStatus> {
     let (cluster, output) = (pacemaker::label(&options.load, &options.cib), &mut Output::standard());
     metered(SPEC.name, &options.output, cluster, output, by_status, |output| estimate(&options, output))
@@ -127,7 +124,7 @@ fn estimate(options: &HspaceOptions, output: &mut Output) -> anyhow::Result<Exit
     let mut cluster = pacemaker::load(&options.load, &options.cib, ClusterUse::Looking, output)?.cluster;
     apply_node_options(&mut cluster, &options.load.nodes)?;
     let result = run::run(options, &cluster, output);
-    // what was said before an error stays said
+    // output before an error must not be lost
     output.flush()?;
     result
 }
@@ -156,7 +153,7 @@ fn alloc_size(given: &Given) -> Result<Size, ValueError> {
 }
 
 impl HspaceOptions {
-    /// The most instances that each allocation of hspace places (`-l`); none with -1.
+    /// Maximum number of instances in each allocation (`-l`); none with -1.
     pub(crate) fn limit(&self) -> Option<i64> {
         Some(self.balance.max_length).filter(|limit| *limit != -1)
     }

@@ -1,4 +1,4 @@
-//! `hsqueeze`: which nodes can be powered down, or have to be powered up.
+//! `hsqueeze`: powers down nodes that are not needed, and powers them up again when they are.
 
 mod approved;
 mod commands;
@@ -31,7 +31,6 @@ use crate::search::squeeze::Reach;
 /// The reserve that is asked for unless the command line says otherwise.
 const RESOURCES: f64 = 2.0;
 
-/// What hsqueeze is asked to do.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct HsqueezeOptions {
     pub load: LoadOptions,
@@ -48,9 +47,9 @@ pub(crate) struct HsqueezeOptions {
     pub max_nodes: Option<usize>,
     pub cooldown: Duration,
     pub standby_data: Option<PathBuf>,
-    /// The plan that was approved, where nothing else is to be done.
+    /// `htools apply`: the approved plan.
     pub approved: Option<Work>,
-    /// `htools apply`: whether another plan is made where that one does not fit.
+    /// `htools apply --replan`: makes another plan if the approved one no longer fits.
     pub replan: bool,
 }
 
@@ -162,7 +161,6 @@ impl HsqueezeOptions {
     }
 }
 
-/// Does what the options ask for.
 pub(crate) fn run(options: HsqueezeOptions) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard().with_colours(options.output.colour);
     let cluster = pacemaker::label(&options.load, &options.cib);
@@ -182,7 +180,7 @@ fn plan_or_resume(options: &HsqueezeOptions, output: &mut Output) -> anyhow::Res
     let planning = Planning::new(options, run::known_sizes(options)?);
     execution::check_pace(&options.execution, &options.output)?;
     execution::never_replans(SPEC.name, &options.execution)?;
-    // Ganeti's jobs and power are nothing to a Pacemaker cluster
+    // Pacemaker clusters have no jobs and no power commands of Ganeti
     let on_ganeti = options.execution.exec && !options.cib.is_named();
     if on_ganeti {
         ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
@@ -193,7 +191,7 @@ fn plan_or_resume(options: &HsqueezeOptions, output: &mut Output) -> anyhow::Res
         pacemaker::load(&options.load, &options.cib, ClusterUse::Emptying, output)?;
     run::warn_of_reserves(options, output)?;
     let result = run::run(&planning, access, &cluster, cib.as_ref(), output);
-    // what was said before an error stays said
+    // output before an error must not be lost
     output.flush()?;
     result
 }

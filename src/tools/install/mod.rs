@@ -22,10 +22,10 @@ use super::options::ToolOptions;
 use super::options::catalogue::HELP;
 use super::output::Output;
 
-/// What `install` is asked to do.
+/// Options of `htools install`.
 #[derive(Debug, Default, PartialEq)]
 pub struct InstallOptions {
-    /// None: the usual one.
+    /// None for the default.
     prefix: Option<PathBuf>,
     hail_dir: Option<PathBuf>,
     uninstall: bool,
@@ -74,7 +74,7 @@ pub const SPEC: Spec<InstallOptions> = Spec {
     ..Spec::PLAIN
 };
 
-/// Reads the words behind `install`, and does what they say.
+/// Reads the arguments after `install`, and installs or uninstalls.
 pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     let options = match SPEC.parse(args) {
@@ -87,12 +87,12 @@ pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     } else {
         install(&prefix, &options, &mut output)
     };
-    // what was done before an error was done
+    // changes made before an error remain, so their messages are printed
     output.flush()?;
     result.map(|()| ExitStatus::Success)
 }
 
-/// The directory below which everything goes, absolute.
+/// Installation prefix, as an absolute path.
 fn prefix(given: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     let prefix = match given {
         Some(prefix) => prefix,
@@ -105,12 +105,12 @@ fn prefix(given: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     absolute(&prefix)
 }
 
-/// A path from the root on, without `.` and `..`: it is written down, and read where the working directory is another one.
+/// Makes a path absolute, without `.` and `..`: it is recorded, and read in other working directories.
 fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
     if path.as_os_str().is_empty() {
         bail!("the name of a directory is empty");
     }
-    // the part that is there, and the names that are not
+    // only the existing part of a path can be resolved, so the missing names are appended to it
     let given = std::path::absolute(path).with_context(|| path.display().to_string())?;
     let (mut there, mut missing) = (given.as_path(), Vec::new());
     let real = loop {
@@ -131,7 +131,7 @@ fn install(prefix: &Path, options: &InstallOptions, output: &mut Output) -> anyh
     let recorded = InstallationRecord::read(prefix)?.unwrap_or_default();
     let mut files = files::files(prefix, &program);
     let asked = options.hail_dir.as_deref().map(absolute).transpose()?;
-    // an allocator that was wanted once is kept up to date
+    // allocators from earlier installations are kept up to date
     let known =
         recorded.items.iter().filter(|item| !item.path.starts_with(prefix)).filter_map(|i| i.path.parent());
     let mut directories: Vec<&Path> = known.chain(asked.as_deref()).collect();

@@ -1,4 +1,4 @@
-//! Which tool is meant, and what the executable does under its own name.
+//! Selects the tool to run, and implements the executable under its own name.
 
 mod commands;
 
@@ -17,7 +17,7 @@ use super::options::catalogue::{HELP, VERSION};
 use super::output::Output;
 use super::{ExitStatus, TOOLS, Tool, find};
 
-/// What the executable itself is asked to do.
+/// Options of the executable itself.
 #[derive(Debug, Default, PartialEq)]
 pub struct LauncherOptions {
     list: bool,
@@ -60,8 +60,9 @@ fn lists() -> Vec<ProgramList> {
     ]
 }
 
-/// Starts what is meant: the variable decides, then the name the program was
-/// called by, then (if that is its own name) the first argument.
+/// Starts the tool that the variable `HTOOLS` names, or without it the tool by whose name the program was called.
+///
+/// If that is the program's own name, the first argument selects a tool or a command.
 pub fn launch(
     variable: Option<OsString>,
     invoked_as: &OsStr,
@@ -101,7 +102,7 @@ fn own_name(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     match (first.as_deref(), list, force) {
         (None, true, false) => output.write(&tool_list())?,
         (None, false, false) => {
-            // whoever names nothing may not know what there is
+            // users who name no tool may not know the tools
             let lines = usage::brief(&SPEC, columns()).into_iter().map(|(_, line)| line + "\n");
             output.error_write(&lines.collect::<String>())?;
             return Ok(ExitStatus::Usage);
@@ -115,12 +116,11 @@ fn own_name(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Success)
 }
 
-/// The word that a command is typed with.
 fn word(command: &Tool) -> &'static str {
     last_word(command.spec.name())
 }
 
-/// What is wrong with a command line that has no meaning for the launcher.
+/// The error for a command line that the launcher does not accept.
 fn misuse(first: Option<&str>) -> Stop {
     let complaint = match first {
         None => "--force belongs behind `install-links'".to_owned(),
@@ -146,7 +146,7 @@ pub fn command() -> clap::Command {
         .subcommands(COMMANDS.iter().map(|command| command.spec.command().name(word(command))))
 }
 
-/// The complaint about a name that is no tool's.
+/// The error for a name that is not the name of a tool.
 fn unknown_role(role: &str) -> String {
     let mut text = format!(
         "Unrecognised personality '{role}'.\n\

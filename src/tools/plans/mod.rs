@@ -31,7 +31,7 @@ const JOURNAL_FILE: OperandWords = OperandWords { name: "JOURNAL", ..FILE };
 /// Does what such a command does with its file.
 type FileCommand<O> = fn(&O, PathBuf, &mut Output) -> anyhow::Result<ExitStatus>;
 
-/// Reads the words behind one of these commands, and does what they say.
+/// Reads the arguments after one of these commands, and runs it.
 fn with_file<O: ToolOptions>(
     spec: &Spec<O>,
     args: &[OsString],
@@ -47,7 +47,7 @@ fn with_file<O: ToolOptions>(
         return Stop::WrongWords(format!("{} needs one {wanted}", spec.name)).show(&mut output);
     };
     let result = run(&options, PathBuf::from(file), &mut output);
-    // what was said before an error stays said
+    // output before an error must not be lost
     output.flush()?;
     result
 }
@@ -85,7 +85,7 @@ impl PlanMaker {
     }
 }
 
-/// Has a tool do what its options say, which a plan named.
+/// Runs a tool with the options that a plan recorded.
 fn again<O: Has<LoadOptions>>(
     read: Result<O, Stop>,
     run: fn(O) -> anyhow::Result<ExitStatus>,
