@@ -1,34 +1,32 @@
-//! htools plans where the virtual machines of a Ganeti cluster live.
+//! htools plans where the virtual machines and resources of Ganeti and Pacemaker clusters run, and carries the plans out.
 //!
-//! # The house
+//! # Crates
 //!
-//! Libraries know what a cluster is and what is best for it; one program plays every tool by the name under which it is
-//! called. Each crate knows those above it in this list and nothing else; the compiler holds that.
+//! The libraries model clusters and search for better placements. One program plays every tool, by the name under which
+//! it is called. Each crate uses only those above it in this list; the compiler enforces that.
 //!
-//! | crate | here | what it is |
+//! | crate | here | content |
 //! |---|---|---|
-//! | `htools-model` | [`model`], [`score`], [`redundancy`] | nodes, instances, groups, the rules that refuse a placement, how good a placement is, what survives a loss |
-//! | `htools-plan` | [`plan`] | steps as a graph of what waits for what, schedules, opcodes, commands, and an independent checker |
-//! | `htools-ganeti` | [`input`], [`remote`], [`load`], [`generate`], [`execute`] | files and daemons, one pipeline from any source to the model, plans carried out with a journal |
-//! | `htools-search` | [`search`] | which change is best: balancing, placing, filling, freeing, groups, maintenance, repair |
+//! | `htools-model` | [`model`], [`score`], [`redundancy`] | nodes, instances, groups, the rules that refuse a placement, its score, and what survives a loss |
+//! | `htools-plan` | [`plan`] | plans as graphs of steps, schedules, opcodes, commands, and an independent checker |
+//! | `htools-ganeti` | [`input`], [`remote`], [`load`], [`generate`], [`execute`] | files and daemons, one pipeline from any source to the model, and the execution of plans with a journal |
+//! | `htools-search` | [`search`] | the search for the best change: balancing, placing, filling, freeing, groups, maintenance, repair |
 //! | `htools-pacemaker` | [`pacemaker`] | Pacemaker's clusters: documents, placement exactly as Pacemaker's, transitions, the best placement |
 //! | `htools-affinity` | [`affinity`] | affinity keys, their simulator, and the bridges between both models |
-//! | `htools` | [`report`], [`tools`] | what is shown (text, JSON, HTML, metrics), and the tools: options, load, search, plan, report |
+//! | `htools` | [`report`], [`tools`] | output (text, JSON, HTML, metrics), and the tools: options, load, search, plan, report |
 //!
-//! The start page of each crate says what is in its rooms. A change of a cluster is a [`Step`](model::Step): whose
-//! [`Move`](model::Move), from where to where. Several changes are tried, and taken back, on a [`Draft`](model::Draft).
-//! A plan is [`Work`](plan::work::Work): complete, and in names; jobs, commands, time tables and documents are views
-//! of it. No algorithm lives in the tools.
+//! The start page of each crate describes its modules. A change of a cluster is a [`Step`](model::Step): the
+//! [`Move`](model::Move) of an instance, with its nodes before and after. A search tries several changes on a
+//! [`Draft`](model::Draft), and takes them back. A plan is [`Work`](plan::work::Work), which is complete and uses names
+//! only. Jobs, commands, time tables and documents are views of it. The tools contain no algorithms.
 //!
-//! `examples/library.rs` shows how it is used: load, check, place, balance, plan.
+//! `examples/library.rs` shows the use of the library: load, check, place, balance, plan.
 //!
 //! # The reference
 //!
-//! The programs answer as Ganeti's own htools 3.0.2 do, on standard output and
-//! by exit status, except where `docs/differences.md` says otherwise. Ties
-//! between moves are decided there by the last bit of a score, so exact scores
-//! are computed in one fixed order, and everything faster than that only decides
-//! which scores need not be computed.
+//! Standard output and exit statuses are those of Ganeti's htools 3.0.2, except for the entries of
+//! `docs/differences.md`. There the last bit of a score can decide between two moves. Therefore exact scores are
+//! computed in one fixed order of operations, and faster computations only decide which scores can be left out.
 
 #![deny(missing_docs)]
 #![cfg_attr(not(test), warn(unreachable_pub))]
