@@ -77,7 +77,7 @@ fn sentences(markdown: &str) -> Vec<String> {
             Event::Text(text) => prose.push_str(&text),
             Event::Code(_) => prose.push_str("code"),
             Event::SoftBreak | Event::HardBreak => prose.push(' '),
-            Event::End(TagEnd::Paragraph | TagEnd::Item) | Event::Start(Tag::Item) => prose.push_str(".\n"),
+            Event::End(TagEnd::Paragraph | TagEnd::Item) | Event::Start(Tag::Item) => prose.push_str(" .\n"),
             _ => {}
         }
     }
