@@ -66,6 +66,15 @@ const COLUMNS: [GridColumn<'static>; 8] = [
     ("Instances", Align::Right),
 ];
 
+/// Properties of all nodes that each row depends on.
+#[derive(Clone, Copy)]
+struct NodeScale {
+    /// Load of the busiest node.
+    heaviest: f64,
+    has_secondaries: bool,
+    shows_groups: bool,
+}
+
 impl NodeRows<'_> {
     /// The section with all nodes.
     pub(in crate::report) fn section(&self) -> Option<Section> {
@@ -88,7 +97,12 @@ impl NodeRows<'_> {
         });
         let loads = nodes.iter().flat_map(|(_, now, then)| [Some(now), then.as_ref()]).flatten();
         let heaviest = loads.map(|figures| figures.load).filter(|load| load.is_finite()).fold(0.0, f64::max);
-        let rows = nodes.iter().map(|(node, now, then)| self.row(node, now, then.as_ref(), heaviest));
+        let scale = NodeScale {
+            heaviest,
+            has_secondaries: self.has_secondaries(),
+            shows_groups: self.shows_groups(),
+        };
+        let rows = nodes.iter().map(|(node, now, then)| self.row(node, now, then.as_ref(), scale));
         let grid = Grid {
             id: "node-table",
             caption: "Nodes, with what of them is in use",
@@ -96,11 +110,11 @@ impl NodeRows<'_> {
             rows: rows.collect(),
             noun: Some("node"),
         };
-        let body = html! { (self.legend()) (grid.some()?) };
+        let body = html! { (self.legend(scale)) (grid.some()?) };
         Section::of("nodes", "Nodes", Some(body))
     }
 
-    fn legend(&self) -> maud::Markup {
+    fn legend(&self, scale: NodeScale) -> maud::Markup {
         html! {
             p class="legend" {
                 @if self.after.is_some() {
@@ -113,24 +127,23 @@ impl NodeRows<'_> {
                 span { "CPUs: virtual CPUs in use, of those that the policy allows" }
                 span { "Load: processor load; the bar compares it with that of the busiest node" }
                 @if !self.before.is_load_measured() { span { "load not measured: every instance counts 1" } }
-                @if self.has_secondaries() {
+                @if scale.has_secondaries {
                     span { "Instances 5+2: 5 with their primary node here, 2 with their secondary node here" }
                 }
             }
         }
     }
 
-    fn row(&self, node: &Node, now: &NodeShares, then: Option<&NodeShares>, heaviest: f64) -> GridRow {
+    fn row(&self, node: &Node, now: &NodeShares, then: Option<&NodeShares>, scale: NodeScale) -> GridRow {
         let pair = |of: fn(&NodeShares) -> f64| SharePair { before: of(now), after: then.map(of) };
         let text = |of: &dyn Fn(&NodeShares) -> String| change_text(&of(now), then.map(of).as_deref());
-        let beside = |load: f64| if heaviest > 0.0 { load / heaviest } else { 0.0 };
+        let beside = |load: f64| if scale.heaviest > 0.0 { load / scale.heaviest } else { 0.0 };
         let load = SharePair { before: beside(now.load), after: then.map(|then| beside(then.load)) };
-        let has_secondaries = self.has_secondaries();
-        let instances = |f: &NodeShares| match has_secondaries {
+        let instances = |f: &NodeShares| match scale.has_secondaries {
             true => format!("{}+{}", f.instances.0, f.instances.1),
             false => f.instances.0.to_string(),
         };
-        let name = html! { (unbroken(alias(self.before, &node.spec.name))) @if self.shows_groups() { " " small { (self.before.group(node.spec.group).name) } } };
+        let name = html! { (unbroken(alias(self.before, &node.spec.name))) @if scale.shows_groups { " " small { (self.before.group(node.spec.group).name) } } };
         GridRow {
             cells: vec![
                 GridCell::of(name),
