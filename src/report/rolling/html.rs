@@ -10,7 +10,7 @@ use crate::model::{Cluster, Mib, NodeIdx};
 use crate::plan::rolling::Reboots;
 use crate::plan::shell::Line;
 use crate::plan::work::{Task, WorkStep};
-use crate::report::balance::plan::steps::StepRows;
+use crate::report::balance::plan::steps::{StepPhase, StepRows};
 use crate::report::cluster::nodes::html::NodeRows;
 use crate::report::form::amount::amount;
 use crate::report::form::html::commands::{NextAction, copyable};
@@ -55,14 +55,15 @@ impl RollingReport<'_> {
     }
 
     /// Phase of each step.
-    fn phases(&self) -> Vec<String> {
+    fn phases(&self) -> Vec<StepPhase> {
         let groups = (1..).zip(self.reboots.steps_by_group());
-        let of_group = |(number, steps): (usize, std::ops::Range<usize>)| {
+        let of_group = |(group, steps): (usize, std::ops::Range<usize>)| {
             let steps = &self.reboots.work.steps[steps];
             let is_reboot = |step: &WorkStep| matches!(step.task, Task::Reboot | Task::RebootByHand);
             let reboot = steps.iter().position(is_reboot).unwrap_or(steps.len());
-            let phase = move |(at, step): (usize, &WorkStep)| {
-                format!("Group {number}: {}", phase_words(&step.task, at > reboot))
+            let phase = move |(at, step): (usize, &WorkStep)| StepPhase {
+                group,
+                stage: stage_words(&step.task, at > reboot),
             };
             steps.iter().enumerate().map(phase).collect::<Vec<_>>()
         };
@@ -130,8 +131,8 @@ impl RollingReport<'_> {
     }
 }
 
-/// Phase of a reboot to which an operation belongs.
-fn phase_words(task: &Task, is_rebooted: bool) -> &'static str {
+/// Stage of a reboot to which an operation belongs.
+fn stage_words(task: &Task, is_rebooted: bool) -> &'static str {
     match (task, is_rebooted) {
         (Task::Move(_) | Task::Cross(_), false) => "move away",
         (Task::Move(_) | Task::Cross(_), true) => "move back",

@@ -1,6 +1,7 @@
 //! The steps of a plan: the effect, gain, copied data and purpose of each.
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 
 use maud::{Markup, html};
 
@@ -12,7 +13,7 @@ use crate::plan::work::{Task, WorkStep};
 use crate::report::form::amount::amount_of;
 use crate::report::form::html::bars::NOTHING;
 use crate::report::form::html::grid::{Grid, GridCell, GridRow};
-use crate::report::form::html::words::unbroken;
+use crate::report::form::html::words::lines;
 use crate::report::form::html::{Section, alias};
 use crate::report::form::table::Align;
 use crate::report::timetable::waits::why;
@@ -84,7 +85,21 @@ pub(crate) struct StepRows<'a> {
     /// Timetable of all steps; `None` if invalid names prevent their execution.
     pub table: Option<&'a Timetable<'a>>,
     /// Phase of each step, if the plan has phases.
-    pub phases: &'a [String],
+    pub phases: &'a [StepPhase],
+}
+
+/// Phase of a step of rolling reboots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StepPhase {
+    /// Number of the group of nodes that are rebooted together, from 1.
+    pub group: usize,
+    pub stage: &'static str,
+}
+
+impl fmt::Display for StepPhase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Group {}: {}", self.group, self.stage)
+    }
 }
 
 impl StepRows<'_> {
@@ -174,7 +189,7 @@ impl StepRows<'_> {
         let seconds = table.seconds[at.get()];
         self.row(PlanRow {
             number: at.number(),
-            phase: self.phases.get(at.get()),
+            phase: self.phases.get(at.get()).copied(),
             subject: alias(self.cluster, &step.subject),
             from: relocations.first().map(|relocation| place(&relocation.from)),
             to: relocations.last().map(|relocation| place(&relocation.to)),
@@ -191,7 +206,7 @@ impl StepRows<'_> {
 
     /// The steps that a step waits for, by reason.
     fn waits(&self, table: &Timetable<'_>, at: StepIdx) -> Vec<String> {
-        let group = |at: StepIdx| self.phases.get(at.get()).and_then(|phase| phase.split(':').next());
+        let group = |at: StepIdx| self.phases.get(at.get()).map(|phase| phase.group);
         let mut reasons: Vec<(String, Vec<StepIdx>)> = Vec::new();
         for edge in table.before(at) {
             let why = match group(edge.before) == group(at) {
@@ -233,7 +248,7 @@ impl StepRows<'_> {
             None => GridCell::number(NOTHING, 0.0),
         };
         let mut cells = vec![GridCell::count(row.number)];
-        cells.extend(row.phase.map(GridCell::line));
+        cells.extend(row.phase.map(|phase| GridCell::line(phase.to_string())));
         cells.extend([
             GridCell::name(row.subject),
             GridCell::line(row.from.unwrap_or_default()),
@@ -254,7 +269,7 @@ impl StepRows<'_> {
 /// Content of a step's row.
 struct PlanRow<'a> {
     number: usize,
-    phase: Option<&'a String>,
+    phase: Option<StepPhase>,
     subject: &'a str,
     from: Option<String>,
     to: Option<String>,
@@ -299,13 +314,4 @@ fn legs_text<N>(legs: impl Iterator<Item = (Leg<N>, LegKind)>, node: impl Fn(N) 
         }
     });
     words.collect::<Vec<_>>().join(", ")
-}
-
-/// Several texts, the first of which is the most important.
-fn lines(texts: &[String]) -> Markup {
-    html! {
-        @for (at, text) in texts.iter().enumerate() {
-            @if at == 0 { (unbroken(text)) } @else { small class="line" { (unbroken(text)) } }
-        }
-    }
 }

@@ -18,6 +18,15 @@ fn is_breakable(word: &str) -> bool {
     inner.char_indices().any(|(at, c)| c == '-' && at + 1 < inner.len())
 }
 
+/// Lines of a cell: the first in full size, the others small below it.
+pub(in crate::report) fn lines(texts: &[String]) -> Markup {
+    html! {
+        @for (at, text) in texts.iter().enumerate() {
+            @if at == 0 { (unbroken(text)) } @else { small class="line" { (unbroken(text)) } }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
