@@ -9,6 +9,11 @@ use crate::remote::rapi::Address;
 use crate::report::form::file::write_whole;
 use crate::report::form::html::{PageOrigin, ReportPage};
 
+/// Options that name a cluster in a file.
+const FILES: [&str; 3] = ["text-data", "ialloc-src", "xml-file"];
+/// Options that name a live cluster; without a value, that of this node.
+const LIVE: [&str; 3] = ["luxi", "master", "live"];
+
 /// Writes the report with `--report`.
 ///
 /// # Errors
@@ -32,12 +37,12 @@ pub(super) fn write(
 /// The source of the cluster, for people.
 fn source(typed: &[TypedOption]) -> Option<String> {
     typed.iter().find_map(|option| match (option.long?, &option.value) {
-        ("luxi" | "live", None) => Some("of this node".to_owned()),
-        ("text-data" | "ialloc-src" | "xml-file" | "json-file", Some(file)) => Some(match file.as_str() {
+        (long, Some(file)) if FILES.contains(&long) => Some(match file.as_str() {
             "-" => "from standard input".to_owned(),
             file => format!("in {file}"),
         }),
-        ("luxi" | "master", Some(address)) => Some(format!("at {address}")),
+        (long, None) if LIVE.contains(&long) => Some("of this node".to_owned()),
+        (long, Some(address)) if LIVE.contains(&long) => Some(format!("at {address}")),
         ("simulate", _) => Some("made up by --simulate".to_owned()),
         _ => None,
     })

@@ -1,13 +1,9 @@
 //! The commands that a page recommends: how its plan is carried out and taken back.
 
-use super::command;
+use super::{FILES, LIVE, command};
 use crate::report::form::html::commands::{NextAction, NextCommand};
 use crate::tools::options::TypedOption;
 
-/// Options that name a cluster in a file.
-const FILES: [&str; 3] = ["text-data", "ialloc-src", "xml-file"];
-/// Options that name a live cluster.
-const LIVE: [&str; 3] = ["luxi", "master", "live"];
 /// Options that describe the cluster further.
 const STATE: [&str; 6] =
     ["offline", "dynu-file", "mond-data", "rapi-credentials", "rapi-cacert", "insecure-http"];
@@ -88,7 +84,7 @@ impl RecommendedRun<'_> {
 
     /// The command that takes a run back; `None` if the tool's runs cannot be.
     fn back(&self) -> Option<NextCommand> {
-        let constraints = "Take back the location constraints that the plan has set.";
+        let constraints = "Take back the location constraints that were set.";
         let moves = "Take the moves back. The run has named its journal.";
         match self.tool {
             "hsqueeze" => None,
@@ -137,7 +133,7 @@ impl RecommendedRun<'_> {
     }
 
     fn place(&self) -> Vec<NextCommand> {
-        vec![
+        let mut commands = vec![
             next(
                 "Show the commands that bring the resources to these places.",
                 self.with(&[("commands", Some("pcs"))]),
@@ -146,11 +142,9 @@ impl RecommendedRun<'_> {
                 "On a node of the cluster: place with its present state, and have Pacemaker do it.",
                 self.on_cluster(&[("exec", None)]),
             ),
-            next(
-                "Take back the location constraints that were set.",
-                "hplace --live --undo --exec".to_owned(),
-            ),
-        ]
+        ];
+        commands.extend(self.back());
+        commands
     }
 }
 
