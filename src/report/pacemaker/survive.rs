@@ -30,11 +30,22 @@ pub(crate) struct SurvivalResult<'a> {
     pub least: AllocationScore,
 }
 
+/// Lowest priority that counts unless another is asked for: 1, or 0 if no resource has a priority above 0.
+pub(crate) fn least_priority(settled: &WorkingSet) -> AllocationScore {
+    let any = settled.resources.iter().any(|resource| resource.priority > AllocationScore::ZERO);
+    AllocationScore::of(i64::from(any))
+}
+
 impl SurvivalResult<'_> {
     /// Tells if no loss stops a resource that counts.
     pub(crate) fn survives(&self) -> bool {
         let counts = |resource: &ResourceIdx| self.settled.resource(*resource).priority >= self.least;
         !self.losses.iter().any(|loss| loss.down.iter().any(counts))
+    }
+
+    /// Number of losses after which something stays down.
+    pub(super) fn harmful(&self) -> usize {
+        self.losses.iter().filter(|loss| !loss.down.is_empty()).count()
     }
 
     /// The lines about the worst losses, at most `top` of them.
@@ -43,7 +54,7 @@ impl SurvivalResult<'_> {
     /// Those of placing.
     pub(crate) fn lines(&self, top: usize) -> Result<Vec<String>, PlacingError> {
         let what = if self.at_once == 2 { "any two nodes" } else { "any node" };
-        let bad = self.losses.iter().filter(|loss| !loss.down.is_empty()).count();
+        let bad = self.harmful();
         let mut lines = vec![format!(
             "Strategy {}: the loss of {what}: {} tried, something stays down after {bad} of them",
             self.strategy,
@@ -55,7 +66,8 @@ impl SurvivalResult<'_> {
         for loss in self.losses.iter().take(top) {
             let counts = [&loss.down, &loss.restarted, &loss.moved].map(|list| list.len().to_string());
             let row = std::iter::once(self.hosts(loss)).chain(counts);
-            table.push(row.chain([self.names(&loss.down)]).collect());
+            let down = if loss.down.is_empty() { "-".to_owned() } else { self.names(&loss.down) };
+            table.push(row.chain([down]).collect());
         }
         lines.push(String::new());
         lines.extend(trimmed(&table));
@@ -103,11 +115,8 @@ impl SurvivalResult<'_> {
     }
 
     /// The first few names.
-    fn names(&self, resources: &[ResourceIdx]) -> String {
-        match resources {
-            [] => "-".to_owned(),
-            _ => first_few(resources.iter().map(|one| shown_name(&self.settled.resource(*one).id))),
-        }
+    pub(super) fn names(&self, resources: &[ResourceIdx]) -> String {
+        first_few(resources.iter().map(|one| shown_name(&self.settled.resource(*one).id)))
     }
 
     pub(crate) fn document(&self) -> SurvivalDocument {

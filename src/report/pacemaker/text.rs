@@ -40,10 +40,10 @@ pub(crate) fn lines(
         lines.push(String::new());
         lines.push(format!("Warning: more is placed there than fits: {}", over.join(", ")));
     }
-    let warnings = warnings::lines(set, placed, plan);
+    let warnings = warnings::texts(set, placed, plan);
     if !warnings.is_empty() {
         lines.push(String::new());
-        lines.extend(warnings);
+        lines.extend(warnings.iter().map(|text| format!("Warning: {text}")));
     }
     if let Some(optimum) = &placed.optimum {
         lines.push(String::new());

@@ -79,21 +79,18 @@ pub(super) fn short(set: &WorkingSet, reasons: &PlaceReasons) -> String {
 
 /// The reason for the place of a primitive in one line, or the obstacle on each host if it has none.
 pub(super) fn in_short(
-    grounds: &PlacementExplainer<'_>,
+    explainer: &PlacementExplainer<'_>,
     changes: &ResourceChanges,
     resource: ResourceIdx,
 ) -> String {
-    let words = PlaceWords { set: grounds.set };
-    let place = grounds.why(resource).map(|reasons| match reasons.host {
-        Some(_) => {
-            let advantage = words.advantage(&reasons);
-            let advantage = advantage.trim_start_matches([',', ':', ' ']);
-            match advantage.strip_prefix("before ") {
-                Some(rest) => format!("preferred to {rest}"),
-                None => advantage.to_owned(),
-            }
-        }
-        None => short(grounds.set, &reasons),
+    let words = PlaceWords { set: explainer.set };
+    let place = explainer.why(resource).map(|reasons| match reasons.host {
+        Some(_) => match words.advantage(&reasons) {
+            Some((Some(next), advantage)) => format!("preferred to {next}: {advantage}"),
+            Some((None, advantage)) => advantage,
+            None => String::new(),
+        },
+        None => short(explainer.set, &reasons),
     });
     let texts = [place, words.cause(changes, resource)].into_iter().flatten();
     texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ")
@@ -131,7 +128,7 @@ impl PlaceWords<'_> {
             _ => "",
         };
         let why = remarks(set, changes, resource) + why;
-        let advantage = self.advantage(reasons);
+        let advantage = self.advantage_clause(reasons);
         // It may have a place but not be started there.
         let place = reasons.host.map(|host| format!("; its place is {}{advantage}", self.host(host)));
         let place = place.unwrap_or_default();
@@ -266,18 +263,33 @@ impl PlaceWords<'_> {
         }
     }
 
-    fn advantage(&self, reasons: &PlaceReasons) -> String {
-        let Some((advantage, next)) = &reasons.advantage else { return String::new() };
-        let before = next.map(|host| format!(", before {}", self.host(host))).unwrap_or_default();
-        match advantage {
-            Advantage::Only => ", the only node left".to_owned(),
-            Advantage::Score(score, other) => format!("{before}: score {score} against {other}"),
-            Advantage::Room => format!("{before}: it has the most free capacity"),
-            Advantage::Fewer(here, there) => format!("{before}: {here} placed there, and not {there}"),
-            Advantage::Runs => format!("{before}: it runs there, and the score is the same"),
-            Advantage::Name => format!("{before}: all else is equal, and its name comes first"),
-            Advantage::Unmanaged => ": it is not managed".to_owned(),
-            Advantage::Optimum => ", as the best placement of all has it".to_owned(),
+    /// Advantage of the place of a resource, after the next best host if it is compared with that.
+    fn advantage(&self, reasons: &PlaceReasons) -> Option<(Option<String>, String)> {
+        let (advantage, next) = reasons.advantage.as_ref()?;
+        let text = match advantage {
+            Advantage::Only => "the only node left".to_owned(),
+            Advantage::Score(score, other) => format!("score {score} against {other}"),
+            Advantage::Room => "it has the most free capacity".to_owned(),
+            Advantage::Fewer(here, there) => format!("{here} placed there, and not {there}"),
+            Advantage::Runs => "it runs there, and the score is the same".to_owned(),
+            Advantage::Name => "all else is equal, and its name comes first".to_owned(),
+            Advantage::Unmanaged => "it is not managed".to_owned(),
+            Advantage::Optimum => "as the best placement of all has it".to_owned(),
+        };
+        let is_alone = matches!(advantage, Advantage::Only | Advantage::Unmanaged | Advantage::Optimum);
+        Some((next.filter(|_| !is_alone).map(|host| self.host(host)), text))
+    }
+
+    /// The advantage as the end of a sentence; empty if there is none.
+    fn advantage_clause(&self, reasons: &PlaceReasons) -> String {
+        let joint = match &reasons.advantage {
+            Some((Advantage::Only | Advantage::Optimum, _)) => ",",
+            _ => ":",
+        };
+        match self.advantage(reasons) {
+            Some((Some(next), text)) => format!(", before {next}{joint} {text}"),
+            Some((None, text)) => format!("{joint} {text}"),
+            None => String::new(),
         }
     }
 

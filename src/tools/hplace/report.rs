@@ -4,12 +4,10 @@ use anyhow::ensure;
 
 use super::{HplaceOptions, SPEC, affinity};
 use crate::pacemaker::loss::losses;
-use crate::pacemaker::{
-    AllPlaced, AllocationScore, PlacementMethod, Strategy, WorkingSet, place, transition,
-};
+use crate::pacemaker::{AllPlaced, PlacementMethod, Strategy, Transition, WorkingSet, place};
 use crate::report::form::html::ReportPage;
 use crate::report::pacemaker::html::PlacementPage;
-use crate::report::pacemaker::survive::SurvivalResult;
+use crate::report::pacemaker::survive::{SurvivalResult, least_priority};
 use crate::tools::{ahead, reporting};
 
 /// Largest number of hosts times resources for which the loss of each host is tried.
@@ -37,8 +35,9 @@ pub(super) fn write(
     set: &WorkingSet,
     strategy: Strategy,
     placed: &AllPlaced,
+    plan: &Transition,
 ) -> anyhow::Result<()> {
-    reporting::write(SPEC.name, &options.output, || page(options, set, strategy, placed))
+    reporting::write(SPEC.name, &options.output, || page(options, set, strategy, placed, plan))
 }
 
 fn page(
@@ -46,8 +45,8 @@ fn page(
     set: &WorkingSet,
     strategy: Strategy,
     placed: &AllPlaced,
+    plan: &Transition,
 ) -> anyhow::Result<ReportPage> {
-    let plan = transition(set, strategy, placed);
     let has_guests = set.hosts.iter().any(|host| host.guest.is_some());
     let is_optimal = placed.method(strategy) == PlacementMethod::Optimal;
     let is_tried = !has_guests
@@ -63,22 +62,17 @@ fn page(
         strategy,
         at_once: 1,
         losses,
-        least: AllocationScore::of(i64::from(has_priorities(settled))),
+        least: least_priority(settled),
     });
     let own = PlacementMethod::from(set.strategy());
     let page = PlacementPage {
         set,
         strategy,
         placed,
-        plan: &plan,
+        plan,
         has_order: !has_guests,
         survival: survival.as_ref(),
         is_imposed: options.cib.is_named() && placed.method(strategy) != own,
     };
     Ok(page.page()?)
-}
-
-/// Tells if any resource has a priority above 0.
-fn has_priorities(set: &WorkingSet) -> bool {
-    set.resources.iter().any(|resource| resource.priority > AllocationScore::ZERO)
 }

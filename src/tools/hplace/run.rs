@@ -28,7 +28,10 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
     if carry::is_asked(options) {
         let cib = options.read_cib(output)?;
         let (strategy, placed) = best::placed(&cib.set, options)?;
-        report::write(options, &cib.set, strategy, &placed)?;
+        if options.output.report.is_some() {
+            let plan = transition(&cib.set, strategy, &placed);
+            report::write(options, &cib.set, strategy, &placed, &plan)?;
+        }
         return carry::bring(options, &cib, strategy, &placed, output);
     }
     let set = &load_with(options, guests(options), output)?;
@@ -40,7 +43,7 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
     let asked = asked(set, options)?;
     let (strategy, placed) = best::placed(set, options)?;
     let plan = transition(set, strategy, &placed);
-    report::write(options, set, strategy, &placed)?;
+    report::write(options, set, strategy, &placed, &plan)?;
     if as_json && options.forms.transition {
         output.write(&json::text(&documents::document_with_plan(set, strategy, &placed, &plan)?)?)?;
     } else if as_json {

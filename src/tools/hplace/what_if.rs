@@ -10,7 +10,7 @@ use crate::pacemaker::loss::losses;
 use crate::pacemaker::{AllocationScore, Capacities, Strategy, WorkingSet, place};
 use crate::report::form::json;
 use crate::report::pacemaker::fit::FitResult;
-use crate::report::pacemaker::survive::SurvivalResult;
+use crate::report::pacemaker::survive::{SurvivalResult, least_priority};
 use crate::tools::ExitStatus;
 use crate::tools::cli::hint::did_you_mean;
 use crate::tools::output::Output;
@@ -23,8 +23,7 @@ pub(super) fn survive(options: &HplaceOptions, output: &mut Output) -> anyhow::R
     let (settled, strategy) = settled(options, output)?;
     let at_once = options.lost.unwrap_or(1);
     let losses = losses(&settled, strategy, at_once)?;
-    let any = settled.resources.iter().any(|resource| resource.priority > AllocationScore::ZERO);
-    let least = AllocationScore::of(options.least_priority.unwrap_or(i64::from(any)));
+    let least = options.least_priority.map_or_else(|| least_priority(&settled), AllocationScore::of);
     let result = SurvivalResult { settled: &settled, strategy, at_once, losses: &losses, least };
     if options.output.json {
         output.write(&json::text(&result.document())?)?

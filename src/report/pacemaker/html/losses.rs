@@ -4,30 +4,25 @@ use maud::html;
 
 use super::{PlacementPage, answer, toned};
 use crate::model::number::counted;
+use crate::pacemaker::PlacingError;
 use crate::pacemaker::loss::HostLoss;
-use crate::pacemaker::{PlacingError, ResourceIdx};
 use crate::report::form::html::grid::{Grid, GridCell, GridRow};
 use crate::report::form::html::words::unbroken;
 use crate::report::form::html::{PageAnswer, Section};
 use crate::report::form::table::Align;
 use crate::report::form::tone::Tone;
-use crate::report::pacemaker::first_few;
 use crate::report::pacemaker::survive::SurvivalResult;
 
 impl PlacementPage<'_> {
     /// Losses of a node, the worst first.
     pub(super) fn losses(&self) -> Result<Option<Section>, PlacingError> {
         let Some(survival) = self.survival else { return Ok(None) };
-        let names = |resources: &[ResourceIdx]| match resources {
-            [] => String::new(),
-            some => first_few(some.iter().map(|one| self.resource(*one))),
-        };
         let row = |loss: &HostLoss| GridRow {
             cells: vec![
                 GridCell::name(survival.hosts(loss)),
-                GridCell::of(toned(Tone::Bad, &names(&loss.down))),
-                GridCell::text(names(&loss.restarted)),
-                GridCell::text(names(&loss.moved)),
+                GridCell::of(toned(Tone::Bad, &survival.names(&loss.down))),
+                GridCell::text(survival.names(&loss.restarted)),
+                GridCell::text(survival.names(&loss.moved)),
                 GridCell::text(if loss.quorum { "kept" } else { "lost" }),
             ],
             changes: !loss.down.is_empty(),
@@ -63,7 +58,7 @@ impl PlacementPage<'_> {
 
 /// The losses as an answer.
 pub(super) fn survival_answer(found: &SurvivalResult<'_>) -> PageAnswer {
-    let bad = found.losses.iter().filter(|loss| !loss.down.is_empty()).count();
+    let bad = found.harmful();
     let question = "Do all survive the loss of any node?";
     let all = counted(found.losses.len(), "node");
     let down = format!("something stays down after the loss of {bad} of {all}");

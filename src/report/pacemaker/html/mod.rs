@@ -3,6 +3,8 @@
 mod losses;
 mod nodes;
 
+use std::collections::BTreeSet;
+
 use maud::{Markup, html};
 
 use self::losses::survival_answer;
@@ -17,7 +19,7 @@ use crate::pacemaker::why::PlacementExplainer;
 use crate::pacemaker::{AllPlaced, HostIdx, PlacingError, ResourceIdx, Strategy, Transition, WorkingSet};
 use crate::report::form::html::commands::NextAction;
 use crate::report::form::html::grid::{Grid, GridCell, GridRow};
-use crate::report::form::html::words::unbroken;
+use crate::report::form::html::words::{lines, unbroken};
 use crate::report::form::html::{PageAnswer, ReportPage, Section, class, sign};
 use crate::report::form::table::Align;
 use crate::report::form::tone::Tone;
@@ -140,12 +142,12 @@ impl PlacementPage<'_> {
     fn remarks(&self) -> Result<Option<Section>, PlacingError> {
         let over = overcommitted(self.set, self.placed);
         let over = (!over.is_empty()).then(|| format!("More is placed there than fits: {}", over.join(", ")));
-        let warnings = warnings::lines(self.set, self.placed, self.plan);
+        let warnings = warnings::texts(self.set, self.placed, self.plan);
         let warned: Vec<String> = over.into_iter().chain(warnings).collect();
         let proved = self.placed.optimum.as_ref().map(|found| optimum::lines(self.set, found));
         let lines: Vec<(Tone, String)> = warned
             .into_iter()
-            .map(|line| (Tone::Bad, line.trim_start_matches("Warning: ").to_owned()))
+            .map(|line| (Tone::Bad, line))
             .chain(proved.into_iter().flatten().map(|line| (Tone::Plain, line)))
             .collect();
         let body = html! {
@@ -155,15 +157,16 @@ impl PlacementPage<'_> {
     }
 
     fn resources(&self) -> Result<Section, PlacingError> {
-        let grounds = PlacementExplainer::of(self.set, self.strategy, self.placed)?;
+        let explainer = PlacementExplainer::of(self.set, self.strategy, self.placed)?;
         let all: Vec<ResourceIdx> = primitives(self.set).collect();
         let is_explained = all.len().saturating_mul(self.set.hosts.len()) <= EXPLAINED;
+        let unplaced: BTreeSet<ResourceIdx> = self.placed.unplaced(self.set).collect();
         let mut rows: Vec<(bool, GridRow)> = all
             .iter()
             .map(|one| {
                 let action = self.action(*one);
                 let is_down = self.set.resource(*one).active.is_none() && action == ResourceAction::None;
-                let row = self.resource_row(&grounds, *one, is_explained);
+                let row = self.resource_row(&explainer, *one, unplaced.contains(one), is_explained);
                 (action != ResourceAction::None || is_down, row)
             })
             .collect();
@@ -192,8 +195,9 @@ impl PlacementPage<'_> {
 
     fn resource_row(
         &self,
-        grounds: &PlacementExplainer<'_>,
+        explainer: &PlacementExplainer<'_>,
         resource: ResourceIdx,
+        is_unplaced: bool,
         is_explained: bool,
     ) -> GridRow {
         let (set, changes) = (self.set, &self.plan.changes);
@@ -201,15 +205,14 @@ impl PlacementPage<'_> {
         let now: Vec<String> = of.active_hosts().map(|host| self.host(host)).collect();
         let then = changes.get(resource).runs_on().map(|host| self.host(host)).unwrap_or_default();
         let text = action_text(set, changes, resource);
-        let is_unplaced = self.placed.unplaced(set).any(|one| one == resource);
         let (tone, text) = match text.as_str() {
             _ if is_unplaced => (Tone::Bad, "has no place".to_owned()),
             "-" => (Tone::Plain, String::new()),
             _ => (Tone::Plain, text + &remarks(set, changes, resource)),
         };
-        let reason = why::in_short(grounds, changes, resource);
+        let reason = why::in_short(explainer, changes, resource);
         let details = match is_explained {
-            true => why::statements(grounds, changes, resource),
+            true => why::statements(explainer, changes, resource),
             false => Vec::new(),
         };
         GridRow {
@@ -265,14 +268,6 @@ fn explained(reason: &str, details: &[String]) -> Markup {
                 summary { "Score on every node" }
                 @for line in details { small class="line" { (unbroken(line.trim())) } }
             }
-        }
-    }
-}
-
-fn lines(texts: &[String]) -> Markup {
-    html! {
-        @for (at, text) in texts.iter().enumerate() {
-            @if at == 0 { (unbroken(text)) } @else { small class="line" { (unbroken(text)) } }
         }
     }
 }

@@ -4,7 +4,8 @@ use maud::html;
 
 use super::PlacementPage;
 use crate::model::shown::shown_name;
-use crate::pacemaker::{AttributeIdx, Capacities, HostIdx, ResourceIdx, by_shown_name};
+use crate::pacemaker::loss::HostLoss;
+use crate::pacemaker::{AttributeIdx, Capacities, HostIdx, by_shown_name};
 use crate::report::form::html::bars::{SharePair, change_text};
 use crate::report::form::html::grid::{Grid, GridCell, GridColumn, GridRow};
 use crate::report::form::html::{Section, class, sign};
@@ -12,6 +13,18 @@ use crate::report::form::table::Align;
 use crate::report::form::tone::Tone;
 use crate::report::pacemaker::changes::primitives;
 use crate::report::pacemaker::text::state;
+
+/// The resources of a host, and the effect of its loss.
+#[derive(Clone, Default)]
+struct HostTally<'a> {
+    /// Capacity that the running resources use.
+    used: Capacities,
+    /// Number of resources that run there now.
+    before: usize,
+    /// Number of resources that run there after the transition.
+    after: usize,
+    loss: Option<&'a HostLoss>,
+}
 
 impl PlacementPage<'_> {
     /// Capacity in use on each host, now and then.
@@ -21,8 +34,8 @@ impl PlacementPage<'_> {
             .attribute_indices()
             .map(|kind| (kind, shown_name(&self.set.attributes[kind.get()])))
             .collect();
-        let used = self.used_now();
-        let row = |host: HostIdx| self.node_row(host, &kinds, &used[host.get()]);
+        let tallies = self.tallies();
+        let row = |host: HostIdx| self.node_row(host, &kinds, &tallies[host.get()]);
         let mut columns: Vec<GridColumn<'_>> = vec![("Node", Align::Left), ("State", Align::Left)];
         columns.extend(kinds.iter().map(|(_, name)| (name.as_str(), Align::Left)));
         columns.extend([("Resources", Align::Right), ("If it is lost", Align::Left)]);
@@ -43,21 +56,31 @@ impl PlacementPage<'_> {
         Section::of("nodes", "Nodes", Some(body))
     }
 
-    /// Capacity that the running resources use, by host.
-    fn used_now(&self) -> Vec<Capacities> {
-        let mut used = vec![Capacities::default(); self.set.hosts.len()];
+    /// The tally of each host.
+    fn tallies(&self) -> Vec<HostTally<'_>> {
+        let mut tallies = vec![HostTally::default(); self.set.hosts.len()];
         for resource in primitives(self.set) {
             let of = self.set.resource(resource);
-            of.active_hosts().for_each(|host| used[host.get()].add(&of.utilization));
+            for host in of.active_hosts() {
+                let tally = &mut tallies[host.get()];
+                tally.used.add(&of.utilization);
+                tally.before += 1;
+            }
+            if let Some(host) = self.plan.changes.get(resource).runs_on() {
+                tallies[host.get()].after += 1;
+            }
         }
-        used
+        for loss in self.survival.iter().flat_map(|survival| survival.losses) {
+            if let [host] = loss.hosts[..] {
+                tallies[host.get()].loss = Some(loss);
+            }
+        }
+        tallies
     }
 
-    fn node_row(&self, host: HostIdx, kinds: &[(AttributeIdx, String)], used: &Capacities) -> GridRow {
+    fn node_row(&self, host: HostIdx, kinds: &[(AttributeIdx, String)], tally: &HostTally<'_>) -> GridRow {
         let of = self.set.host(host);
-        let runs = |on: &dyn Fn(ResourceIdx) -> bool| primitives(self.set).filter(|one| on(*one)).count();
-        let before = runs(&|one| self.set.resource(one).active_hosts().any(|at| at == host));
-        let after = runs(&|one| self.plan.changes.get(one).runs_on() == Some(host));
+        let HostTally { used, before, after, loss } = tally;
         let counts = change_text(&before.to_string(), Some(&after.to_string()));
         let capacity = |kind: &(AttributeIdx, String)| {
             let all = of.capacity.get(kind.0);
@@ -65,22 +88,21 @@ impl PlacementPage<'_> {
         };
         let mut cells = vec![GridCell::name(self.host(host)), state_cell(state(self.set, host))];
         cells.extend(kinds.iter().map(capacity));
-        cells.push(GridCell::number(counts, before as f64));
-        cells.push(self.loss_cell(host));
+        cells.push(GridCell::number(counts, *before as f64));
+        cells.push(loss_cell(*loss));
         GridRow { cells, changes: before != after }
     }
+}
 
-    /// Effect of the loss of a host, in short.
-    fn loss_cell(&self, host: HostIdx) -> GridCell {
-        let found = self.survival.and_then(|all| all.losses.iter().find(|loss| loss.hosts == [host]));
-        let Some(loss) = found else { return GridCell::text("") };
-        let (tone, text) = match loss.down.len() {
-            0 => (Tone::Good, "everything runs on".to_owned()),
-            1 => (Tone::Bad, "1 resource stays down".to_owned()),
-            count => (Tone::Bad, format!("{count} resources stay down")),
-        };
-        GridCell::of(html! { span class=[class(tone)] { (sign(tone)) (text) } })
-    }
+/// Effect of the loss of a host, in short; empty if it was not tried.
+fn loss_cell(loss: Option<&HostLoss>) -> GridCell {
+    let Some(loss) = loss else { return GridCell::text("") };
+    let (tone, text) = match loss.down.len() {
+        0 => (Tone::Good, "everything runs on".to_owned()),
+        1 => (Tone::Bad, "1 resource stays down".to_owned()),
+        count => (Tone::Bad, format!("{count} resources stay down")),
+    };
+    GridCell::of(html! { span class=[class(tone)] { (sign(tone)) (text) } })
 }
 
 fn state_cell(state: &str) -> GridCell {
