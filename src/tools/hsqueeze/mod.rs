@@ -106,7 +106,7 @@ pub(crate) const SPEC: Spec<HsqueezeOptions> = Spec {
         .takes("TIME", Text, |o, g| g.time().map(|time| o.cooldown = time))
         .default(|o| shown_time(o.cooldown)),
         &NO_CAPACITY_CHECKS
-            .says("skip the check that each node can be emptied (global N+1)").more("Neither now nor when the reserve is used must that be possible.")
+            .says("skip the check that each node can be emptied (global N+1)").more("hsqueeze then accepts that a node cannot be emptied, now or when the reserve is used.")
             .added(),
         &IGNORE_SOFT_ERRORS
             .says("switch nodes even if tag, location or policy conflicts get worse")
