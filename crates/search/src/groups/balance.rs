@@ -5,8 +5,9 @@
 //! would move a second time, its two moves are replaced by a direct one, if possible.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashSet};
+use std::collections::{BTreeMap, BinaryHeap};
 
+use foldhash::{HashMap, HashSet};
 use ordered_float::OrderedFloat;
 use rayon::prelude::*;
 
@@ -116,8 +117,10 @@ pub(super) fn step_by_step<'s>(
     deadline: &'s Deadline,
 ) -> (Course<'s>, Option<Stopped>) {
     let settled = course.steps.iter().map(|step| step.instance).collect();
-    let refused = HashSet::new();
-    let mut search = NextMoveSearch { options, shapes, settled, course, refused, deadline, stopped: None };
+    let refused = HashSet::default();
+    let classes = gain_classes(cluster, shapes, &course.loads);
+    let mut search =
+        NextMoveSearch { options, shapes, classes, settled, course, refused, deadline, stopped: None };
     let most = options.regroup.max_moves.unwrap_or(usize::MAX);
     while search.course.steps.len() < most {
         let Some(step) = search.next_step() else { break };
@@ -166,6 +169,18 @@ fn shape<'c>(i: &'c Instance, setting: &'c Setting) -> PlaceShape<'c> {
     )
 }
 
+/// For each instance, a number shared by instances of the same shape, load and cost. From the same group, these have the
+/// same gain in each other group.
+fn gain_classes(cluster: &Cluster, shapes: &[usize], loads: &Loads) -> Vec<usize> {
+    let mut known: HashMap<_, usize> = HashMap::default();
+    let number = |instance: &Instance| {
+        let demand = loads.demand(instance.idx).map(f64::to_bits);
+        let count = known.len();
+        *known.entry((shapes[instance.idx.get()], demand, copied(instance))).or_insert(count)
+    };
+    cluster.instances.iter().map(number).collect()
+}
+
 /// A possible next step; the largest is tried first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct MoveCandidate {
@@ -193,11 +208,18 @@ impl MoveCandidate {
             target: Reverse(target),
         }
     }
+
+    /// The same move of an instance of the same class from the same group.
+    fn with_instance(self, instance: InstanceIdx) -> MoveCandidate {
+        MoveCandidate { instance: Reverse(instance), ..self }
+    }
 }
 
 struct NextMoveSearch<'o> {
     options: &'o GroupBalanceOptions,
     shapes: &'o [usize],
+    /// For each instance, the number from [`gain_classes`].
+    classes: Vec<usize>,
     /// Instances that do not move any more.
     settled: HashSet<InstanceIdx>,
     course: Course<'o>,
@@ -214,14 +236,8 @@ impl NextMoveSearch<'_> {
         if !(score > self.options.min_score) {
             return None;
         }
-        let none = HashSet::new();
-        let movable =
-            |i: &&Instance| !self.settled.contains(&i.idx) && reach::hold(&self.course.after, i).is_none();
-        let best = |i: &Instance| self.best_of(&outlook, i.idx, &none);
-        let first: Vec<MoveCandidate> =
-            self.course.after.instances.par_iter().filter(movable).filter_map(best).collect();
-        let mut heap = BinaryHeap::from(first);
-        let mut not_worth = HashSet::new();
+        let mut heap = BinaryHeap::from(self.best_of_each(&outlook));
+        let mut not_worth = HashSet::default();
         while let Some(candidate) = heap.pop() {
             // At least one step is made even after the deadline, if there is one.
             self.stopped = self.deadline.reached_before(self.course.steps.len());
@@ -259,6 +275,26 @@ impl NextMoveSearch<'_> {
 
     fn cost_of(&self, instance: InstanceIdx) -> f64 {
         self.options.cost(self.course.after.instance(instance))
+    }
+
+    /// The best move of each instance that has one, in any order.
+    fn best_of_each(&self, outlook: &LoadState) -> Vec<MoveCandidate> {
+        let movable =
+            |i: &&Instance| !self.settled.contains(&i.idx) && reach::hold(&self.course.after, i).is_none();
+        let movable: Vec<InstanceIdx> =
+            self.course.after.instances.par_iter().filter(movable).map(|i| i.idx).collect();
+        let mut alike: HashMap<(usize, GroupIdx), Vec<InstanceIdx>> = HashMap::default();
+        for instance in movable {
+            let key = (self.classes[instance.get()], self.course.loads.home(instance));
+            alike.entry(key).or_default().push(instance);
+        }
+        let none = HashSet::default();
+        let candidates = |instances: &Vec<InstanceIdx>| {
+            let best = self.best_of(outlook, instances[0], &none);
+            let with = |best: MoveCandidate| instances.iter().map(move |i| best.with_instance(*i));
+            best.into_iter().flat_map(with).collect::<Vec<_>>()
+        };
+        alike.values().collect::<Vec<_>>().into_par_iter().flat_map_iter(candidates).collect()
     }
 
     /// The best move of an instance, except those known to be impossible or not worth it.

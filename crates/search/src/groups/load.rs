@@ -129,6 +129,11 @@ impl Loads {
         }
     }
 
+    /// Load of an instance on its group.
+    pub(super) fn demand(&self, instance: InstanceIdx) -> Shares {
+        self.demands[instance.get()]
+    }
+
     pub(crate) fn home(&self, instance: InstanceIdx) -> GroupIdx {
         self.homes[instance.get()]
     }

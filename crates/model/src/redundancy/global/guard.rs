@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use super::figures::{Figures, Free};
 use super::rooms::Rooms;
+use super::simulate::InitialBoards;
 use super::{Scope, quick, relocation, simulate};
 use crate::{Cluster, Instance, Mib, NodeIdx, Place, Placement};
 
@@ -23,6 +24,8 @@ pub struct Guard<'c> {
     /// The last node that an arrival made impossible to empty. It is checked first, because the next arrival is likely
     /// to do the same.
     suspect: Option<NodeIdx>,
+    /// For simulations, which all begin with the state before an arrival.
+    boards: InitialBoards,
 }
 
 impl<'c> Guard<'c> {
@@ -37,6 +40,7 @@ impl<'c> Guard<'c> {
             seekers: Vec::new(),
             backs: HashMap::new(),
             suspect: None,
+            boards: InitialBoards::default(),
         };
         for &node in nodes.iter().filter(|n| scope.includes(cluster, **n)) {
             guard.enlist(node);
@@ -129,15 +133,14 @@ impl<'c> Guard<'c> {
 
     /// Verdict on the figures, which include the arrival.
     fn verdict(&mut self, instance: &Instance, place: &Place) -> bool {
-        let figures = &self.figures;
-        let is_lost = |node: &NodeIdx| figures.verdict(self.cluster, *node) == Some(false);
+        let is_lost = |node: &NodeIdx| self.figures.verdict(self.cluster, *node) == Some(false);
         let lost = self.suspect.filter(is_lost).or_else(|| self.lost(instance, place));
         self.suspect = lost.or(self.suspect);
         lost.is_none()
     }
 
     /// The first node found that cannot be emptied with the arrival.
-    fn lost(&self, instance: &Instance, place: &Place) -> Option<NodeIdx> {
+    fn lost(&mut self, instance: &Instance, place: &Place) -> Option<NodeIdx> {
         let primary = place.placement.primary;
         let mut undecided = Vec::new();
         let mut survives = |node: NodeIdx| {
@@ -175,7 +178,8 @@ impl<'c> Guard<'c> {
         undecided.sort_by_key(|n| Reverse(self.cluster.node(*n).state.ledger.mem_instances));
         undecided.sort_by_key(|n| Some(*n) != self.suspect);
         let arrival = (instance, place);
-        let stuck = |node: &NodeIdx| !simulate::evacuates_with(self.cluster, arrival, &self.figures, *node);
+        let Guard { cluster, figures, boards, .. } = self;
+        let stuck = |node: &NodeIdx| !simulate::evacuates_with(cluster, boards, arrival, figures, *node);
         undecided.into_iter().find(stuck)
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! Ties go to the later node. Only impossible placements are forbidden: soft limits are ignored.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::Departures;
 use super::figures::Figures;
@@ -17,8 +17,8 @@ use crate::score::interval::{Interval, Running};
 use crate::score::metrics::lanes;
 use crate::score::{Board, Touched};
 use crate::{
-    Bar, Class, Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, NodeIdx, NodeSpec, NodeState, Place,
-    Rule, Strictness, TagArrival,
+    Bar, Class, Cluster, DiskCheck, GroupIdx, Instance, InstanceIdx, Ledger, Mib, NodeIdx, NodeSpec,
+    NodeState, Place, Rule, Strictness, TagArrival,
 };
 
 /// An instance that finds no place when its node is lost.
@@ -41,14 +41,50 @@ pub struct Obstacle {
     pub bar: Bar,
 }
 
-/// Tells if all primaries of `node` find a place when it is lost. `nodes` (ascending) is the set of nodes that count.
-pub fn evacuates(cluster: &Cluster, nodes: &[NodeIdx], node: NodeIdx, departures: Departures) -> bool {
-    lose(cluster, None, nodes, &[node], Question::WhetherAll(departures)).is_empty()
+/// A board with bounds for its scores.
+#[derive(Clone)]
+struct BoundedBoard {
+    board: Board,
+    running: Running,
 }
 
-/// The same after a new instance has arrived.
+impl BoundedBoard {
+    fn new(cluster: &Cluster, nodes: &[NodeIdx]) -> BoundedBoard {
+        let board = Board::new(cluster, nodes);
+        let running = Running::of(&board);
+        BoundedBoard { board, running }
+    }
+}
+
+/// The boards with which simulations of one state and one set of nodes begin, each made when it is first needed.
+#[derive(Default)]
+pub(super) struct InitialBoards {
+    groups: HashMap<GroupIdx, BoundedBoard>,
+    set: Option<BoundedBoard>,
+}
+
+impl InitialBoards {
+    /// The board for relocations within a group, of which `nodes` count.
+    fn of_group(&mut self, cluster: &Cluster, group: GroupIdx, nodes: &[NodeIdx]) -> BoundedBoard {
+        self.groups.entry(group).or_insert_with(|| BoundedBoard::new(cluster, nodes)).clone()
+    }
+
+    /// The board for copies, which can go to all `nodes`.
+    fn of_set(&mut self, cluster: &Cluster, nodes: &[NodeIdx]) -> BoundedBoard {
+        self.set.get_or_insert_with(|| BoundedBoard::new(cluster, nodes)).clone()
+    }
+}
+
+/// Tells if all primaries of `node` find a place when it is lost. `nodes` (ascending) is the set of nodes that count.
+pub fn evacuates(cluster: &Cluster, nodes: &[NodeIdx], node: NodeIdx, departures: Departures) -> bool {
+    let loss = LossInputs { cluster, arrival: None, nodes, lost: &[node] };
+    lose(&loss, &mut InitialBoards::default(), Question::WhetherAll(departures)).is_empty()
+}
+
+/// The same after a new instance has arrived. `boards` are those of the state before.
 pub(super) fn evacuates_with(
     cluster: &Cluster,
+    boards: &mut InitialBoards,
     (instance, place): (&Instance, &Place),
     figures: &Figures,
     node: NodeIdx,
@@ -62,18 +98,22 @@ pub(super) fn evacuates_with(
     };
     arrived.settle_pools(&cluster.node(place.placement.primary).spec);
     let question = Question::WhetherAll(figures.departures());
-    lose(cluster, Some((&arrived, place)), figures.nodes(), &[node], question).is_empty()
+    let arrival = Some((&arrived, place));
+    let loss = LossInputs { cluster, arrival, nodes: figures.nodes(), lost: &[node] };
+    lose(&loss, boards, question).is_empty()
 }
 
 /// The primaries of one group's `nodes` (ascending) that find no place if the nodes `lost` are lost together. Some of
 /// `lost` may be in other groups.
 pub fn casualties(cluster: &Cluster, nodes: &[NodeIdx], lost: &[NodeIdx]) -> Vec<Casualty> {
-    lose(cluster, None, nodes, lost, Question::WhoAndWhy)
+    let loss = LossInputs { cluster, arrival: None, nodes, lost };
+    lose(&loss, &mut InitialBoards::default(), Question::WhoAndWhy)
 }
 
 /// [`casualties`] among the instances that keep their disks, without the obstacles.
 pub(super) fn without_copies(cluster: &Cluster, nodes: &[NodeIdx], lost: &[NodeIdx]) -> Vec<InstanceIdx> {
-    let casualties = lose(cluster, None, nodes, lost, Question::Who);
+    let loss = LossInputs { cluster, arrival: None, nodes, lost };
+    let casualties = lose(&loss, &mut InitialBoards::default(), Question::Who);
     casualties.into_iter().map(|casualty| casualty.instance).collect()
 }
 
@@ -100,14 +140,19 @@ impl Question {
 /// An instance that is not in the cluster yet, and its place.
 type NewInstance<'a> = (&'a Instance, &'a Place);
 
+/// A loss to simulate.
+struct LossInputs<'a> {
+    cluster: &'a Cluster,
+    /// An instance that arrives before the loss.
+    arrival: Option<NewInstance<'a>>,
+    /// The nodes that count, ascending.
+    nodes: &'a [NodeIdx],
+    lost: &'a [NodeIdx],
+}
+
 /// Finds places for the primaries of the lost nodes, as far as the question needs them.
-fn lose(
-    cluster: &Cluster,
-    arrival: Option<NewInstance<'_>>,
-    nodes: &[NodeIdx],
-    lost: &[NodeIdx],
-    question: Question,
-) -> Vec<Casualty> {
+fn lose(inputs: &LossInputs<'_>, initial: &mut InitialBoards, question: Question) -> Vec<Casualty> {
+    let LossInputs { cluster, arrival, nodes, lost } = *inputs;
     let stop = matches!(question, Question::WhetherAll(_));
     let emptied = || lost.iter().filter(|n| nodes.binary_search(n).is_ok());
     let Some(first) = emptied().next() else { return Vec::new() };
@@ -135,16 +180,14 @@ fn lose(
         cluster,
         changed: BTreeMap::new(),
         boards: [
-            (!relocate.is_empty()).then(|| Board::new(cluster, &of_group)),
-            (!recreate.is_empty()).then(|| Board::new(cluster, nodes)),
+            (!relocate.is_empty()).then(|| initial.of_group(cluster, group, &of_group)),
+            (!recreate.is_empty()).then(|| initial.of_set(cluster, nodes)),
         ],
-        running: [None, None],
         verdict_only: question != Question::WhoAndWhy,
     };
     if let Some((instance, place)) = arrival {
         loss.arrive(instance, place);
     }
-    loss.running = [0, 1].map(|at| loss.boards[at].as_ref().map(Running::of));
     let mut casualties = Vec::new();
     // Sums cannot tell anything about recreated instances.
     let looks_ahead = stop && recreate.is_empty();
@@ -187,9 +230,7 @@ struct Emptying<'c> {
     /// The nodes that differ.
     changed: BTreeMap<NodeIdx, NodeState>,
     /// Boards of the group (for relocation) and of the set (for recreation), if they are needed.
-    boards: [Option<Board>; 2],
-    /// Bounds for the scores of the boards.
-    running: [Option<Running>; 2],
+    boards: [Option<BoundedBoard>; 2],
     /// Set if the obstacles are not needed.
     verdict_only: bool,
 }
@@ -341,9 +382,7 @@ impl<'c> Emptying<'c> {
         instance: &Instance,
         left: Option<(NodeIdx, Ledger)>,
     ) -> Result<Best, Vec<Obstacle>> {
-        let (Some(board), Some(running)) = (&self.boards[board], &self.running[board]) else {
-            return Err(Vec::new());
-        };
+        let Some(BoundedBoard { board, running }) = &self.boards[board] else { return Err(Vec::new()) };
         let from = left.map(|(node, _)| self.spec(node));
         let mut obstacles = Vec::new();
         let mut offers = Vec::new();
@@ -392,18 +431,14 @@ impl<'c> Emptying<'c> {
         to: NodeIdx,
     ) {
         let mut boards = std::mem::take(&mut self.boards);
-        let mut running = std::mem::take(&mut self.running);
         let touched: Vec<Touched<'_>> = ledgers.iter().map(|(n, after)| self.touched(*n, *after)).collect();
-        for (board, running) in boards.iter_mut().zip(&mut running) {
-            let Some(board) = board else { continue };
+        for BoundedBoard { board, running } in boards.iter_mut().flatten() {
             for (row, values) in touched.iter().filter_map(|t| Some((board.row(t.spec.idx)?, t))) {
-                if let Some(running) = running {
-                    running.replace(&board.rows()[row], &lanes(values.spec, &values.after));
-                }
+                running.replace(&board.rows()[row], &lanes(values.spec, &values.after));
             }
             board.commit(&touched, instance, from.map(|n| self.spec(n)), self.spec(to));
         }
-        (self.boards, self.running) = (boards, running);
+        self.boards = boards;
         for (node, after) in ledgers {
             self.change(*node).ledger = *after;
         }
