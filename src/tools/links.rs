@@ -5,9 +5,10 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 
 use super::TOOLS;
+use super::hint::WithHint;
 use super::output::Output;
 
 /// State of a link's path.
@@ -28,7 +29,9 @@ pub(super) fn install(directory: &Path, force: bool, output: &mut Output) -> any
         match look(&link, &program).with_context(|| link.display().to_string())? {
             LinkFound::ThisProgram => {}
             LinkFound::Other if !force => {
-                bail!("{} exists and is something else; use --force to replace it", link.display())
+                return Err(
+                    anyhow!("{} exists and is another file", link.display()).hint("--force replaces it")
+                );
             }
             LinkFound::Directory => bail!("{} is a directory", link.display()),
             LinkFound::Nothing | LinkFound::Other => missing.push(link),
@@ -46,7 +49,7 @@ pub(super) fn install(directory: &Path, force: bool, output: &mut Output) -> any
 /// # Errors
 /// If the system does not report it.
 pub(super) fn program() -> anyhow::Result<PathBuf> {
-    let program = std::env::current_exe().context("cannot find out where this program is installed")?;
+    let program = std::env::current_exe().context("the path of this program is unknown")?;
     program.canonicalize().with_context(|| program.display().to_string())
 }
 
@@ -54,7 +57,7 @@ pub(super) fn program() -> anyhow::Result<PathBuf> {
 pub(super) fn warn_if_closed(program: &Path, output: &mut Output) -> anyhow::Result<()> {
     if let Some(closed) = closed(program) {
         output.error_line(&format!(
-            "Warning: {} is closed to other users: Ganeti, which runs hail as a user of its own, does not reach {}",
+            "Warning: {} is closed to other users, so Ganeti, which runs hail as its own user, cannot run {}",
             closed.display(),
             program.display()
         ))?;

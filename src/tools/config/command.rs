@@ -71,7 +71,7 @@ pub(crate) fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     let file = words.next();
     if !COMMANDS.contains(&command.as_str()) || words.next().is_some() {
         let meant = did_you_mean(&command, COMMANDS.iter().copied());
-        let text = format!("Command line error: check or show is wanted{meant}\n{}", try_help(&SPEC));
+        let text = format!("Command line error: expected check or show{meant}\n{}", try_help(&SPEC));
         return Stop::Syntax(text).show(&mut output);
     }
     let named = |path: OsString| vec![ConfigPlace { path: PathBuf::from(path), named: true }];
@@ -80,7 +80,7 @@ pub(crate) fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
         Ok(found) => found,
         Err(problems) => {
             output.flush()?;
-            problems.iter().try_for_each(|problem| output.error_line(&format!("Error: {problem}")))?;
+            problems.iter().try_for_each(|problem| output.error_write(&problem.complaint().to_string()))?;
             return Ok(ExitStatus::Failure);
         }
     };

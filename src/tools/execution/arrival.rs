@@ -23,12 +23,13 @@ const NAMED: usize = 10;
 /// Result of comparing the cluster with the plan's end after a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Confirmation {
-    /// The run ended otherwise, so nothing was compared.
-    Elsewhere,
+    /// The run did not end in success, so nothing was compared.
+    NotCompared,
     /// The cluster is as planned in everything that the plan concerns.
     AsPlanned,
     /// The cluster differs from the plan.
-    Missed(Vec<MissingEffect>),
+    Differs(Vec<MissingEffect>),
+    /// The cluster could not be read; carries the reason.
     Unknown(String),
 }
 
@@ -41,14 +42,14 @@ impl Confirmation {
         load: &LoadOptions,
     ) -> Confirmation {
         if report.ending != Ending::Done {
-            return Confirmation::Elsewhere;
+            return Confirmation::NotCompared;
         }
         let end = End::of(work);
         let mut pauses = PAUSES.iter();
         loop {
             let found = match missed(&end, client, load) {
                 Ok(missed) if missed.is_empty() => return Confirmation::AsPlanned,
-                Ok(missed) => Confirmation::Missed(missed),
+                Ok(missed) => Confirmation::Differs(missed),
                 Err(error) => Confirmation::Unknown(format!("{error:#}")),
             };
             match pauses.next() {
@@ -60,7 +61,7 @@ impl Confirmation {
 
     pub(crate) fn missed(&self) -> &[MissingEffect] {
         match self {
-            Confirmation::Missed(missed) => missed,
+            Confirmation::Differs(missed) => missed,
             _ => &[],
         }
     }
@@ -71,22 +72,22 @@ impl Confirmation {
     /// If standard error cannot be written.
     pub(crate) fn tell(&self, output: &mut Output) -> anyhow::Result<Option<String>> {
         let missed = match self {
-            Confirmation::Elsewhere | Confirmation::AsPlanned => return Ok(None),
+            Confirmation::NotCompared | Confirmation::AsPlanned => return Ok(None),
             Confirmation::Unknown(why) => {
                 return Ok(Some(format!(
-                    "all jobs ended in success, but it is unknown whether the cluster is as planned: {why}"
+                    "all jobs succeeded, but the cluster could not be compared with the plan: {why}"
                 )));
             }
-            Confirmation::Missed(missed) => missed,
+            Confirmation::Differs(missed) => missed,
         };
-        output.error_line("The cluster is not as planned:")?;
+        output.error_line("The cluster differs from the plan:")?;
         missed.iter().try_for_each(|missed| output.error_line(&format!("  {}", missed.text)))?;
         let names = missed.iter().take(NAMED).map(|missed| shown_name(&missed.subject));
         let mut named = names.collect::<Vec<_>>().join(", ");
         if missed.len() > NAMED {
             named.push_str(", ...");
         }
-        Ok(Some(format!("all jobs ended in success, but the cluster is not as planned: see {named} above")))
+        Ok(Some(format!("all jobs succeeded, but the cluster differs from the plan: see {named} above")))
     }
 }
 

@@ -132,7 +132,7 @@ impl HplaceOptions {
     /// Refuses the output forms of a placement except `known`; `what` names the output that does not have them.
     pub(super) fn no_forms_but(&self, known: &[&str], what: &str) -> anyhow::Result<()> {
         let forms = ALONE.into_iter().chain(BESIDE).filter(|form| !known.contains(form));
-        self.output.refuse(&forms.collect::<Vec<_>>(), &format!("to {what}"))
+        self.output.refuse(&forms.collect::<Vec<_>>(), &format!("does not apply to {what}"))
     }
 
     /// Refuses other output forms beside one that is printed alone.
@@ -141,7 +141,7 @@ impl HplaceOptions {
         let forms = ALONE.into_iter().chain(["json"]).chain(BESIDE).filter(is_given);
         let mut given = forms.map(|form| format!("--{form}"));
         if let (true, Some(one), Some(other)) = (ALONE.iter().any(is_given), given.next(), given.next()) {
-            bail!("only one of {one} and {other} can be given");
+            bail!("options {one} and {other} exclude each other");
         }
         Ok(())
     }

@@ -106,11 +106,11 @@ fn fill(ground: &FillGround, cluster: &Cluster, request: &FillRequest, deadline:
 /// Error for the absence of any node to try.
 fn nowhere(why: NoTargets) -> anyhow::Error {
     let what = match why {
-        NoTargets::NoOnlineNodes => "there is no online node",
-        NoTargets::NotEnoughOnlineNodes => "there are no two online nodes of one group",
-        NoTargets::UnsupportedNumber => "instances need one node or two",
+        NoTargets::NoOnlineNodes => "no node is online",
+        NoTargets::NotEnoughOnlineNodes => "no group has two online nodes",
+        NoTargets::UnsupportedNumber => "instances can use only one node or two",
     };
-    anyhow!("nowhere to place new instances: {what} where they may go")
+    anyhow!("new instances have no allowed nodes: {what}")
 }
 
 impl Estimate<'_> {

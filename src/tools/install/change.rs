@@ -7,12 +7,13 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow};
 
 use super::files::{FileContent, FileToInstall};
 use super::record::{Fingerprint, InstallationRecord, InstalledItem};
 use crate::plan::fresh::half_digest;
 use crate::report::form::file::write_whole;
+use crate::tools::hint::WithHint;
 use crate::tools::links;
 use crate::tools::output::Output;
 
@@ -158,14 +159,14 @@ impl<'g> Changes<'g> {
         let taken: Vec<&&FileToInstall> = self.taken.iter().filter(|_| !force).collect();
         for file in &taken {
             output.error_line(&format!(
-                "{} exists and was not put there by this command",
+                "{} exists and was not installed by this command",
                 file.path.display()
             ))?;
         }
         match (self.directories.len() + taken.len(), taken.is_empty()) {
             (0, _) => Ok(()),
-            (count, true) => bail!("nothing was done: {count} places are taken"),
-            (count, false) => bail!("nothing was done: {count} places are taken; --force replaces files"),
+            (count, true) => Err(blocked(count)),
+            (count, false) => Err(blocked(count).hint("--force replaces files")),
         }
     }
 
@@ -228,6 +229,14 @@ impl<'g> Changes<'g> {
         let known = recorded.directories.iter().cloned();
         let new = made.into_iter().filter(|directory| !recorded.directories.contains(directory));
         InstallationRecord::new(items, known.chain(new).collect())
+    }
+}
+
+/// Error if other files or directories are where files belong.
+fn blocked(count: usize) -> anyhow::Error {
+    match count {
+        1 => anyhow!("nothing was done: another file or directory is in the way"),
+        _ => anyhow!("nothing was done: {count} other files or directories are in the way"),
     }
 }
 
@@ -296,7 +305,10 @@ impl<'r> Removal<'r> {
             output.line(&format!("{what} {}", path.display()))?;
         }
         for path in &self.changed {
-            output.error_line(&format!("Note: {} is not what was put there; it stays", path.display()))?;
+            output.error_line(&format!(
+                "Note: {} was changed since the installation and is kept",
+                path.display()
+            ))?;
         }
         if !dry {
             let place = InstallationRecord::place(prefix);

@@ -80,7 +80,7 @@ impl InstallationRecord {
             bail!("{name} is a '{}', not a '{SCHEMA}'", record.schema);
         }
         if let Some(odd) = record.foreign(prefix) {
-            bail!("{name} names '{}', which is nothing that is put there", odd.display());
+            bail!("{name} names '{}', which htools never installs", odd.display());
         }
         record.each_path(|path| prefix.join(path));
         Ok(Some(record))

@@ -119,7 +119,8 @@ fn with_words<O: ToolOptions>(
 
 fn complete(_: &WordOptions, words: &[OsString], output: &mut Output) -> anyhow::Result<()> {
     let word = words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
-    let known = || format!("no completion for shell '{word}', only for {}", SHELL_NAMES.join(", "));
+    let known =
+        || format!("there is no completion for shell '{word}'; the shells are {}", SHELL_NAMES.join(", "));
     let shell = SHELLS.iter().find(|shell| shell.to_string() == word).with_context(known)?;
     Ok(output.write(&completion::script(*shell))?)
 }

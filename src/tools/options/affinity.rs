@@ -50,7 +50,7 @@ impl AffinityChoices {
         options.check()?;
         match (self.random_tie == Some(true), self.seed) {
             (true, None) => Err("--tie random needs --seed N, so that a run can be repeated".to_owned()),
-            (false, Some(_)) => Err("--seed means nothing without --tie random".to_owned()),
+            (false, Some(_)) => Err("option --seed needs --tie random".to_owned()),
             _ => Ok(options),
         }
     }

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use super::cli::option::{ArgumentKind, Has};
 use super::cli::{OperandWords, OptionDef, Program, Spec, Stop, example};
 use super::execution::{WorkCheck, crossing_violation, violation};
+use super::hint::Complaint;
 use super::options::catalogue::*;
 use super::options::pace::*;
 use super::options::*;
@@ -44,7 +45,8 @@ fn with_file<O: ToolOptions>(
     };
     let [file] = &words[..] else {
         let wanted = spec.words[0].name;
-        return Stop::WrongWords(format!("{} needs one {wanted}", spec.name)).show(&mut output);
+        return Stop::WrongWords(Complaint::new(format!("{} needs one {wanted}", spec.name)))
+            .show(&mut output);
     };
     let result = run(&options, PathBuf::from(file), &mut output);
     // output before an error must not be lost
@@ -63,7 +65,9 @@ struct PlanMaker {
 
 impl PlanMaker {
     fn named(name: &str) -> anyhow::Result<PlanMaker> {
-        let program = find(name).with_context(|| format!("it was made by '{name}', which is no tool"))?.spec;
+        let program = find(name)
+            .with_context(|| format!("it was made by '{name}', which is not a tool of htools"))?
+            .spec;
         Ok(match program.name() {
             "hbal" => PlanMaker {
                 program,
@@ -80,7 +84,7 @@ impl PlanMaker {
                 again: |words, output| again(hgroup::parse(words), hgroup::run, output),
                 check: crossing_violation,
             },
-            other => bail!("plans of {other} are not carried out like that"),
+            other => bail!("htools apply and htools undo do not support plans of {other}"),
         })
     }
 }

@@ -82,7 +82,9 @@ pub(crate) fn confirm_empty(
         match client.instances_on(node) {
             Ok(held) if held.is_empty() => return Ok(()),
             Ok(held) => return Err(NodeTaskError::Holds(listed(&held))),
-            Err(error @ CallError::Refused(_)) => return Err(NodeTaskError::Unknown(error)),
+            Err(error @ (CallError::Refused(_) | CallError::NoLogin(_))) => {
+                return Err(NodeTaskError::Unknown(error));
+            }
             Err(error) if attempt == QUESTIONS => return Err(NodeTaskError::Unknown(error)),
             Err(_) => {}
         }

@@ -247,7 +247,9 @@ impl<'a> Runner<'a> {
                 let problem = format!("{} answers to {} jobs", results.len(), marks.len());
                 self.clarify(marks, CallError::Nonsense(problem))
             }
-            Err(CallError::Refused(why)) => self.record(Record::Refused { jobs: marks.to_vec(), why }),
+            Err(CallError::Refused(why) | CallError::NoLogin(why)) => {
+                self.record(Record::Refused { jobs: marks.to_vec(), why })
+            }
             Err(error) if error.is_undone() => {
                 self.record(Record::Absent { jobs: marks.to_vec() })?;
                 self.vainly(error)
