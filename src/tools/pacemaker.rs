@@ -162,8 +162,7 @@ pub(super) fn load(
         notes.extend(stay(running, &held).filter(|_| !looking));
         notes.extend(respected(&unmeasured));
         if read.set.strategy() == Strategy::Default {
-            let note =
-                "Warning: the cluster has the strategy 'default': Pacemaker itself looks at no capacity";
+            let note = "Warning: the cluster has the placement-strategy 'default', by which Pacemaker ignores capacities";
             notes.push(note.to_owned());
         }
         notes.iter().try_for_each(|note| output.error_line(note))?;
@@ -245,7 +244,7 @@ impl CibOrigin {
             return Ok(ExitStatus::Success);
         };
         if *stopped == Some(Stopped::Interrupt) {
-            output.error_line("The search was interrupted, so nothing is executed.")?;
+            output.error_line("Nothing was executed, because the search was interrupted.")?;
             return Ok(ExitStatus::Failure);
         }
         let pinning = pin_running(text, source, self.hosts_after(steps))?;

@@ -155,7 +155,7 @@ fn without_a_socket_there_is_no_local_cluster() {
         assert_eq!(output.status.code(), Some(1));
         let stdout = String::from_utf8(output.stdout).unwrap();
         assert!(stdout.starts_with("Name  Nodes  Inst ") && stdout.lines().count() == 1, "{stdout}");
-        let problem = "there is no such socket: this machine is probably not the master of a cluster";
+        let problem = "there is no such socket; this machine is probably not the master of a cluster";
         assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("Error: {socket}: {problem}\n"));
     }
 }

@@ -46,7 +46,7 @@ fn call(
     assert_eq!(connection.is_open(), !broken, "{result:?}");
     if broken {
         let again = connection.call("Test", &json!([]));
-        let text = "the connection was given up after an earlier failure".to_owned();
+        let text = "the connection was closed after an earlier failure".to_owned();
         assert_eq!(again, Err(CallError::NotSent(text)));
     }
     result
@@ -174,11 +174,11 @@ fn where_nobody_answers() {
     // Connections that nobody accepts, until there is no room for more.
     let waiting: Vec<_> = std::iter::from_fn(|| Connection::open(&at("full"), short()).ok()).collect();
     for (socket, problem) in [
-        (at("nosuch"), "there is no such socket: this machine is probably not the master of a cluster"),
-        (at("file/s"), "there is no such socket: this machine is probably not the master of a cluster"),
+        (at("nosuch"), "there is no such socket; this machine is probably not the master of a cluster"),
+        (at("file/s"), "there is no such socket; this machine is probably not the master of a cluster"),
         (at("file"), "this is not a socket"),
         (place.path().to_owned(), "this is not a socket"),
-        (at("dead"), "nobody listens at this socket: the master daemon probably does not run"),
+        (at("dead"), "no program listens on this socket; the master daemon is probably not running"),
         (at("full"), "no connection within 0.3 s"),
     ] {
         let found = Connection::open(&socket, short()).map(drop);

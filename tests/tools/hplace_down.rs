@@ -90,7 +90,7 @@ fn orders_in_a_circle() {
     hplace(&["survive"], &running).code(2).stdout(contains(without_alpha));
     hplace(&["evacuate", "alpha"], &running).code(2).stdout(contains(warned));
     let itself = circle.replace(r#"then="db""#, r#"then="web""#);
-    hplace(&[], &itself).code(1).stderr(contains("rsc_order 'y': a resource after itself"));
+    hplace(&[], &itself).code(1).stderr(contains("rsc_order 'y': the resource is ordered after itself"));
 }
 
 #[test]
@@ -184,7 +184,8 @@ fn what_pacemaker_refuses_or_replaces() {
         let options = format!(r#"{}<nvpair id="o2" name="placement-strategy" value="{word}"/>"#, TWO.options);
         TWO.text().replace(TWO.options, &options)
     };
-    let warned = "Warning: there is no placement-strategy 'foo': Pacemaker takes 'default', which does not look at capacities\n";
+    let warned =
+        "Warning: there is no placement-strategy 'foo'; Pacemaker uses 'default', which ignores capacities\n";
     hplace(&[], &strategy("foo")).code(0).stdout(starts_with("Strategy default: ")).stderr(warned);
     hplace(&[], &strategy("Balanced")).code(0).stdout(starts_with("Strategy balanced: ")).stderr("");
 }

@@ -89,7 +89,7 @@ fn commands_are_for_the_program_that_is_named() {
     let words = ["--no-capacity-checks", "--target-resources=0.25", "--minimal-resources=0"];
     let away = run("hsqueeze", &[&["-x", vms, "-C", "--commands=pcs"], &words[..]].concat()).code(0);
     away.stdout(contains("\npcs node standby node4\n").and(contains("\n# pcs node unstandby node4\n")));
-    let needs = contains("--commands FORM tells whose commands -C or --json shows");
+    let needs = contains("option --commands needs -C or --json");
     run("hbal", &["-x", SIX, "--commands", "pcs"]).code(1).stdout(is_empty()).stderr(needs);
     let ganeti = run("hbal", &["-t", "data/unbalanced-drbd.data", "-C", "--commands", "pcs"]);
     ganeti.code(1).stdout(is_empty()).stderr(contains("option --commands is for Pacemaker clusters"));
@@ -162,7 +162,7 @@ fn options_of_ganeti_are_refused() {
         ("hsqueeze", "--ignore-soft-errors"),
         ("hsqueeze", "--standby-data=x"),
     ] {
-        let refused = "means nothing for a Pacemaker cluster\n";
+        let refused = "does not apply to Pacemaker clusters\n";
         run(tool, &["-x", SIX, option]).code(1).stdout("").stderr(contains(refused));
     }
     for tool in ["hbal", "hspace", "hsqueeze", "hcheck"] {
@@ -179,7 +179,9 @@ fn options_of_ganeti_are_refused() {
 
 #[test]
 fn hostile_documents_are_one_line() {
-    let one_line = || predicate::function(|text: &str| text.lines().count() == 1);
+    let one_line = || {
+        predicate::function(|text: &str| text.lines().filter(|line| !line.starts_with("Hint: ")).count() == 1)
+    };
     for tool in ["hbal", "hspace", "hsqueeze", "hcheck"] {
         for document in ["", "<nodes/>", "<cib>\0</cib>", "<!DOCTYPE a [<!ENTITY b \"c\">]><cib>&b;</cib>"] {
             fed(tool, &[], document).code(1).stdout("").stderr(starts_with("Error: ").and(one_line()));

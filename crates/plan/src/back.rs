@@ -10,7 +10,7 @@ use htools_model::{Cluster, Concession, InstanceIdx, Move, NodeIdx, Placement, S
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoWayBack {
     /// The step is about a node.
-    #[error("step {number}, {title}: only moves of instances can be taken back")]
+    #[error("step {number}, {title}: only moves of instances can be undone")]
     Node {
         /// Number of the step, from 1.
         number: usize,
@@ -28,7 +28,7 @@ pub enum NoWayBack {
         name: String,
     },
     /// The instance has been moved since.
-    #[error("step {number}: instance '{}' is on {is}, and the step took it to {was}", shown_name(.instance))]
+    #[error("step {number}: instance '{}' is on {is}, but the step moved it to {was}", shown_name(.instance))]
     Elsewhere {
         /// Number of the step, from 1.
         number: usize,

@@ -114,7 +114,7 @@ mod tests {
         for change in broken {
             let mut other = raw.clone();
             change(&mut other);
-            assert!(text_of(other).unwrap_err().to_string().contains("cannot be said as text"));
+            assert!(text_of(other).unwrap_err().to_string().contains("the text format cannot express"));
         }
     }
 }

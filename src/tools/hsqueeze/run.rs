@@ -125,7 +125,7 @@ pub(super) fn run(
     let mut status =
         if options.output.detailed_status && !idle { ExitStatus::Planned } else { ExitStatus::Success };
     if options.execution.exec && !idle && found.stopped == Some(Stopped::Interrupt) {
-        output.error_line("The search was interrupted, so nothing is executed.")?;
+        output.error_line("Nothing was executed, because the search was interrupted.")?;
         return Ok(ExitStatus::Failure);
     }
     if let Some(cib) = cib.filter(|_| options.execution.exec && !idle) {

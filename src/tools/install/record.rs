@@ -192,7 +192,7 @@ mod tests {
             (item("bin/hbal", link), r#""bin/..""#),
         ] {
             let error = record(&with(&items, directories)).unwrap_err().to_string();
-            assert!(error.contains("which is nothing that is put there"), "{error}");
+            assert!(error.contains("which htools never installs"), "{error}");
         }
     }
 

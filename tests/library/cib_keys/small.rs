@@ -193,7 +193,7 @@ fn attributes_that_are_no_keys_do_nothing_and_are_told() {
     let of = fleet_of_set(&cib::parse(&xml, "t").unwrap());
     let lines: Vec<String> = of.faults.iter().map(ToString::to_string).collect();
     let number = |what| format!("has a {what} that is no number between -1e12 and 1e12");
-    let form = "is not of the form of a key";
+    let form = "does not have the form of a key";
     let own =
         |attribute: &str, fault: &str| format!("attribute htools:key:{attribute} of resource v: {fault}");
     let expected = [

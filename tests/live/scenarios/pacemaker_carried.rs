@@ -143,7 +143,7 @@ pub fn killed(cluster: &Cluster) -> anyhow::Result<()> {
     let output = resume(cluster)?.good()?;
     said(&output.stderr, &["Step 2 of 3", "Step 3 of 3", "Done"])?;
     is_at(cluster, &goal)?;
-    said(&resume(cluster)?.good()?.stderr, &["All 3 steps are done already"])
+    said(&resume(cluster)?.good()?.stderr, &["All 3 steps were done before"])
 }
 
 /// A running program that has reached the wait for the cluster.

@@ -341,7 +341,7 @@ pub fn killed(cluster: &Cluster) -> anyhow::Result<()> {
     let mut running = Running::start(&mut squeeze.command(&options))?;
     running.wait_for("jobs", READING, |stdout| stdout.lines().filter(|l| l.starts_with(GOT)).count() >= 2)?;
     let output = squeeze.execute(NIGHT, &[])?.expect(1)?;
-    said(&output.stderr, &["another hsqueeze is at work on cluster cluster.vc.test (process "])?;
+    said(&output.stderr, &["another hsqueeze is running on cluster cluster.vc.test (process "])?;
     ensure!(output.stdout.is_empty(), "a plan beside another run{}", output.streams());
     running.signal(rustix::process::Signal::KILL)?;
     running.wait(READING)?.expect(128 + 9)?;

@@ -45,8 +45,8 @@ fn with_fate(fate: Fate, message: &str) {
     drop(world);
     assert_eq!(place.journal().last().unwrap()["ending"], "failed");
     let (stdout, stderr) = place.resume().ends(1);
-    assert_eq!((stdout.as_str(), stderr.lines().count()), ("", 1), "{stderr}");
-    assert!(stderr.contains("J: step 11, instance 'inst03.vc.test', has failed in this run"), "{stderr}");
+    assert_eq!((stdout.as_str(), stderr.lines().count()), ("", 2), "{stderr}");
+    assert!(stderr.contains("J: step 11, instance 'inst03.vc.test', failed in this run"), "{stderr}");
     assert_eq!(place.world.lock().submissions.len(), 10);
 }
 
@@ -62,7 +62,7 @@ fn a_job_is_cancelled() {
 
 #[test]
 fn a_job_vanishes() {
-    with_fate(Fate::Vanishes, "job 35 is not in Ganeti's queue any more");
+    with_fate(Fate::Vanishes, "job 35 is no longer in Ganeti's queue");
 }
 
 #[test]

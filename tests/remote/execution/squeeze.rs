@@ -119,10 +119,7 @@ fn a_night_that_was_approved() {
     off(&place, &["node4", "node6"]);
     let count = jobs(&place).len();
     let (_, stderr) = apply().ends(1);
-    has(
-        &stderr,
-        "The plan does not fit the cluster any more:\n  step 1, drain node6.vc.test: this is not to be done now\n",
-    );
+    has(&stderr, "The plan no longer fits the cluster:\n  step 1, drain node6.vc.test: no longer needed\n");
     assert_eq!(jobs(&place).len(), count);
 }
 
@@ -251,13 +248,13 @@ fn one_at_a_time_and_later_the_rest() {
     running.until("Got job IDs 25,26\n");
     let (stdout, stderr) = execute(&place, NIGHT, &[]).ends(1);
     assert_eq!(stdout, "");
-    has(&stderr, "Error: another hsqueeze is at work on cluster cluster.vc.test (process ");
+    has(&stderr, "Error: another hsqueeze is running on cluster cluster.vc.test (process ");
     running.signal(Signal::INT);
     running.until("Cancel request registered");
     place.world.hold(false);
     let (stdout, stderr) = running.wait().ends(0);
     has(&stdout, "Exiting early due to user request, \n1jobset(s) submitted: \n");
-    has(&stderr, "hsqueeze --resume J goes on from here");
+    has(&stderr, "hsqueeze --resume J continues the run");
     let (_, stderr) = Running::start(command(&place, &["--resume", "J"])).wait().ends(0);
     has(&stderr, "steps are done, in ");
     off(&place, &["node4", "node6"]);
@@ -274,7 +271,7 @@ fn a_run_that_was_killed_after_a_failure() {
     let (_, stderr) = Running::start(command(&place, &["--resume", "J", "--journal", "K"])).wait().ends(1);
     has(
         &stderr,
-        "J: step 2, drain node 'node4.vc.test', has failed in this run; let hsqueeze make a new plan; taken back: undrain node6.vc.test",
+        "J: step 2, drain node 'node4.vc.test', failed in this run; taken back: undrain node6.vc.test\nHint: make a new plan with hsqueeze",
     );
     all_in_use(&place);
 }

@@ -30,7 +30,7 @@ fn names_in_options() {
     }
     // The groups are listed, so that the user can correct the option.
     let run = place.run(&["hbal", "-t", &good, "-G", "nope"]);
-    let list = "Node group nope not found. Node group list is:\n  default\nError: Aborting: -G needs the name or UUID of one of these groups\n";
+    let list = "Node group nope not found. Node group list is:\n  default\nError: Aborting.\nHint: -G needs the name or UUID of one of these groups\n";
     assert_eq!((run.status, run.stderr.as_str()), (Some(1), list));
     let run = place.run(&["hbal", "-t", &sample("groups.data"), "--json"]);
     let list = "Found multiple node groups:\n  rack-a\n  rack-b\n  archive\nError: Aborting: choose a group with -G NAME, the worst with --worst-group, or all with --all-groups\n";
@@ -44,7 +44,7 @@ fn what_this_version_cannot_do() {
     for tool in ["hbal", "hinfo", "hspace", "hcheck", "hroller"] {
         let missing = "failed to load data, aborting: nosuch/groups.json: cannot be read: No such file or directory (os error 2)";
         place.fails(&[tool, "-m", "file://nosuch"], missing);
-        let no_socket = "failed to load data, aborting: nosuch: there is no such socket: \
+        let no_socket = "failed to load data, aborting: nosuch: there is no such socket; \
              this machine is probably not the master of a cluster";
         place.fails(&[tool, "-Lnosuch"], no_socket);
         place.fails(

@@ -23,7 +23,7 @@ pub struct PowerError {
 #[derive(Debug, thiserror::Error)]
 pub enum PowerProblem {
     /// The node's name is unsafe, so the command was not run.
-    #[error(": the name of the node would be taken for an option")]
+    #[error(": the node's name begins like an option")]
     Name,
     /// A problem that any program can have.
     #[error(transparent)]
@@ -101,7 +101,7 @@ mod tests {
         switch(OsStr::new(&script), "off", "$(x)`y`;z", LONG).unwrap();
         assert_eq!(std::fs::read_to_string(path).unwrap(), "a b;off;$(x)`y`;z;");
         let why = switch(OsStr::new("echo"), "on", "-n", LONG).unwrap_err();
-        assert_eq!(why.to_string(), "'echo on -n': the name of the node would be taken for an option");
+        assert_eq!(why.to_string(), "'echo on -n': the node's name begins like an option");
     }
 
     #[test]

@@ -110,7 +110,7 @@ impl ProgramCall<'_> {
         };
         let text = heard(text);
         if text.len() as u64 > self.most {
-            return Err(ProgramProblem::Nonsense(format!("it says more than {} bytes", self.most)));
+            return Err(ProgramProblem::Nonsense(format!("its output has more than {} bytes", self.most)));
         }
         let text =
             String::from_utf8(text).map_err(|_| ProgramProblem::Nonsense("it says no text".to_owned()))?;

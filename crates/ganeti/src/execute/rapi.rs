@@ -146,12 +146,12 @@ fn request(opcode: &Opcode) -> Result<JobRequest, CallError> {
         }
         Opcode::QueryData { instances, .. } => {
             let [instance] = instances.as_slice() else {
-                return Err(CallError::NotSent("RAPI tells of one instance at a time".to_owned()));
+                return Err(CallError::NotSent("RAPI can describe only one instance at a time".to_owned()));
             };
             return Ok(JobRequest::without_body(Verb::Get, format!("instances/{instance}/info")));
         }
         Opcode::Delay { .. } => {
-            return Err(CallError::NotSent("RAPI lets no time pass".to_owned()));
+            return Err(CallError::NotSent("RAPI has no job that waits".to_owned()));
         }
         Opcode::NodeSetParams { node_name, .. } => (Verb::Post, format!("nodes/{node_name}/modify")),
         Opcode::TagsSet { kind, tags, name } => return Ok(tags_request(Verb::Put, *kind, tags, name)),

@@ -82,7 +82,7 @@ impl Runner<'_> {
 fn unexpected(job: JobId, mark: JobMark) -> String {
     let JobMark { step, part } = mark;
     format!(
-        "job {job} in Ganeti's queue is job {step}.{} of this run, but the journal does not say so: it was cut off or changed",
+        "job {job} in Ganeti's queue is job {step}.{} of this run, but the journal does not have it: the journal was cut off or changed",
         part.saturating_add(1)
     )
 }

@@ -90,7 +90,7 @@ impl SavedPlan {
         let form: Form =
             serde_json::from_slice(bytes).map_err(|error| format!("not a saved plan: {error}"))?;
         if form.schema != SCHEMA {
-            return Err(format!("it is a '{}', and this version reads '{SCHEMA}' only", form.schema));
+            return Err(format!("it has the schema '{}'; this version reads only '{SCHEMA}'", form.schema));
         }
         let plan: SavedPlan =
             serde_json::from_slice(bytes).map_err(|error| format!("not a saved plan: {error}"))?;

@@ -182,7 +182,7 @@ mod tests {
             Box::new(|job, serial| match serial {
                 None => Ok(JobChange { status: Some(job.status), serial: Some(7) }),
                 Some(7) => Ok(JobChange { status: Some(JobStatus::Success), serial: Some(8) }),
-                Some(_) => Err(CallError::Lost("asked for what was told".into())),
+                Some(_) => Err(CallError::Lost("asked for old messages".into())),
             })
         };
         let changes =

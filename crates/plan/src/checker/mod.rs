@@ -78,7 +78,7 @@ pub enum Fault {
     #[error("another step moves it at the same time")]
     Moving,
     /// The plan has another placement for the instance.
-    #[error("the plan sees it on {claimed}, but it is on {found}")]
+    #[error("the plan has it on {claimed}, but it is on {found}")]
     Elsewhere {
         /// Its placement in the plan.
         claimed: String,
@@ -97,7 +97,7 @@ pub enum Fault {
         found: String,
     },
     /// The new node has the instance already.
-    #[error("node '{0}' has it already")]
+    #[error("it is already on node '{0}'")]
     NotNew(String),
     /// The new node is offline.
     #[error("node '{0}' is offline")]
@@ -115,7 +115,7 @@ pub enum Fault {
     #[error("group '{0}' is unallocable")]
     Unallocable(String),
     /// The instance stays in its group, or ends up in two groups.
-    #[error("it does not go from one group to one other")]
+    #[error("it must move from one group to exactly one other")]
     Groups,
     /// A node that a leg needs is offline.
     #[error("leg {0} needs a node that is offline")]

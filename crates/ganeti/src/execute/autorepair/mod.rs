@@ -61,7 +61,7 @@ pub enum AttendError {
         problem: String,
     },
     /// Ganeti has taken some of the jobs, or may have. The next run finds them.
-    #[error("Job submission error: {problem}; the next run looks for what has been submitted")]
+    #[error("Job submission error: {problem}; the next run looks for the submitted job")]
     Partial {
         /// The instance.
         instance: String,

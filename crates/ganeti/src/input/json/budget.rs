@@ -13,7 +13,7 @@ pub(crate) struct Budget {
 
 /// The budget is exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("what it says takes more than {} MiB of memory", .0 >> 20)]
+#[error("its content needs more than {} MiB of memory", .0 >> 20)]
 pub(crate) struct Spent(usize);
 
 impl Budget {

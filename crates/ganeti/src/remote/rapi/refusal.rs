@@ -139,7 +139,10 @@ mod tests {
         let body = r#"{"code": 404, "message": "Not Found", "explain": "Nothing matches the given URI"}"#;
         assert_eq!(of(404, body), CallError::Refused("Nothing matches the given URI (404 Not Found)".into()));
         let body = r#"{"code": 401, "message": "Unauthorized", "explain": "No permission"}"#;
-        assert_eq!(of(401, body), CallError::Refused("user or password are wrong (401 Unauthorized)".into()));
+        assert_eq!(
+            of(401, body),
+            CallError::Refused("the user or the password is wrong (401 Unauthorized)".into())
+        );
         for body in ["", "[]", "{\"message\":1}", "<html>"] {
             assert_eq!(
                 of(418, body),

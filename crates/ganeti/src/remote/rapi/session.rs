@@ -81,7 +81,7 @@ fn misread(error: serde_json::Error, budget: &Budget) -> CallError {
         return CallError::Nonsense(budget.excess().to_string());
     }
     if !error.is_io() {
-        return CallError::Nonsense(format!("the answer is no JSON: {error}"));
+        return CallError::Nonsense(format!("the answer is not JSON: {error}"));
     }
     let error = io::Error::from(error);
     let known = error.get_ref().and_then(|inner| inner.downcast_ref::<CallError>());
@@ -280,7 +280,7 @@ impl Session {
     fn url(&self, resource: &str, query: &[(&str, &str)]) -> std::result::Result<Url, CallError> {
         // A path component of dots would lead to another resource.
         if resource.split('/').any(|part| matches!(part, "" | "." | "..")) {
-            return Err(CallError::NotSent(format!("'{}' is no resource", printable(resource, 100))));
+            return Err(CallError::NotSent(format!("'{}' is not a path of RAPI", printable(resource, 100))));
         }
         let unusable = |why: &dyn fmt::Display| CallError::NotSent(format!("not a usable URL: {why}"));
         let mut url = Url::parse(&self.text(resource, query)).map_err(|e| unusable(&e))?;
