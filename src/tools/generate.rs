@@ -73,7 +73,7 @@ pub const SPEC: Spec<ClusterSpec> = Spec {
     ..Spec::PLAIN
 };
 
-const NUMBER: OperandWords = OperandWords { name: "N", kind: Integer, least: 1, most: Some(1) };
+const NUMBER: OperandWords = OperandWords { name: "N", kind: Integer, min: 1, max: Some(1) };
 
 /// Most nodes, instances or groups: far beyond any cluster, but low enough that a typing mistake does not exhaust the
 /// memory.

@@ -6,7 +6,7 @@ use crate::common::clusters::cases;
 use crate::placements::{case, visit_all};
 use htools::model::{Cluster, Draft, Instance, InstanceIdx, NodeIdx, PolicyHealth, TagId};
 use htools::plan::checker::{CheckOptions, check, check_scores};
-use htools::search::balance::deep::headway::{DeepWatch, Headway};
+use htools::search::balance::deep::headway::{DeepWatch, SearchProgress};
 use htools::search::balance::deep::order::OrderedSteps;
 use htools::search::balance::deep::plan::{DeepFound, DeepGoal, DeepPlan, plan};
 use htools::search::balance::deep::remains::Complaint;
@@ -81,7 +81,7 @@ fn planned(
     options: &BalanceOptions,
     goal: &DeepGoal,
 ) -> (Mending, OrderedSteps) {
-    let watch = DeepWatch { deadline: &Deadline::never(), headway: &Headway::default() };
+    let watch = DeepWatch { deadline: &Deadline::never(), headway: &SearchProgress::default() };
     let DeepPlan { found, ordered, .. } = plan(&mut Draft::of(cluster), nodes, options, goal, watch);
     let DeepFound::Mended(mending) = found else { panic!("not a goal of this kind") };
     let soft = CheckOptions { ignore_soft_errors: options.rules.ignore_soft_errors };

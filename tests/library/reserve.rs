@@ -8,7 +8,7 @@ use htools::model::{
     loses_data,
 };
 use htools::score::Board;
-use htools::search::balance::deep::headway::{DeepWatch, Headway};
+use htools::search::balance::deep::headway::{DeepWatch, SearchProgress};
 use htools::search::balance::deep::order::order;
 use htools::search::balance::deep::{DeepOptions, search};
 use htools::search::health::survival;
@@ -147,7 +147,7 @@ proptest! {
                 continue;
             }
             let deep = DeepOptions { effort: 2000, streams: 1, ..DeepOptions::of(&cluster, &nodes) };
-            let found = search(&cluster, &nodes, &options, &deep, DeepWatch { deadline: &Deadline::never(), headway: &Headway::default() });
+            let found = search(&cluster, &nodes, &options, &deep, DeepWatch { deadline: &Deadline::never(), headway: &SearchProgress::default() });
             let Some(last) = found.line.last() else { continue };
             let mut draft = Draft::of(&cluster);
             for step in order(&cluster, &nodes, &options, &last.placements, 8).steps {

@@ -136,7 +136,7 @@ impl<O: ToolOptions> Spec<O> {
 
     /// Returns true if `word` is a command of the program, or is empty and the program needs no positional argument.
     fn is_command(&self, word: &str) -> bool {
-        let may_be_none = self.words.iter().all(|words| words.least == 0);
+        let may_be_none = self.words.iter().all(|words| words.min == 0);
         self.commands.iter().any(|command| command.word() == word) || (word.is_empty() && may_be_none)
     }
 

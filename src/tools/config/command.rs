@@ -15,7 +15,7 @@ use crate::tools::output::Output;
 
 const COMMANDS: &[&str] = &["check", "show"];
 
-const FILE: OperandWords = OperandWords { name: "FILE", kind: ArgumentKind::File, least: 0, most: Some(1) };
+const FILE: OperandWords = OperandWords { name: "FILE", kind: ArgumentKind::File, min: 0, max: Some(1) };
 
 /// Name, purpose and options.
 pub(crate) const SPEC: Spec<OutputOptions> = Spec {
@@ -28,7 +28,7 @@ pub(crate) const SPEC: Spec<OutputOptions> = Spec {
         example("htools config check new.toml", "check a file before it is installed"),
     ],
     options: &[&JSON.says("print what holds as one JSON document").only(&["show"]), &HELP],
-    words: &[OperandWords { name: "COMMAND", kind: Choices(COMMANDS), least: 1, most: Some(2) }],
+    words: &[OperandWords { name: "COMMAND", kind: Choices(COMMANDS), min: 1, max: Some(2) }],
     commands: &[
         ToolCommand {
             name: "htools config check",

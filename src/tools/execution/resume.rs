@@ -50,7 +50,7 @@ pub(crate) fn resume_with(
         output.error_line(&format!("All {} steps were done before", header.work.steps.len()))?;
         drop(journal);
         let report = Report::of(Ending::Done, &header.work, &state);
-        let finished = context.over(header, report, path, client);
+        let finished = context.finished_now(header, report, path, client);
         return conclude(&finished, context.silent, output);
     }
     let goes_on = header.stream.is_some_and(|pace| pace.on_failure == OnFailure::Continue);
@@ -60,7 +60,7 @@ pub(crate) fn resume_with(
         drop(journal);
         let report = Report::of(Ending::Failed, &header.work, &state);
         cleanup::tell(&header, &report, path, output)?;
-        let finished = context.over(header, report, path, client);
+        let finished = context.finished_now(header, report, path, client);
         let taken_back = context.take_back(&finished, client, output)?;
         return Err(anyhow!("{failed}{taken_back}").hint(new_plan(tool)));
     }
@@ -91,7 +91,7 @@ pub(crate) fn resume_with(
             anyhow!("{tool}: the remaining steps no longer fit the cluster: {found}").hint(new_plan(tool))
         );
     }
-    let finished = context.over(header, report, path, client);
+    let finished = context.finished_now(header, report, path, client);
     if finished.report.ending == Ending::Failed && context.takes_back {
         let stage = context.stage(&signals, 2);
         let taken_back = take_back(&finished, client, &stage, output)?;
@@ -129,7 +129,13 @@ impl ExecutionContext<'_> {
     }
 
     /// Record of a finished run, compared with the cluster as it is now.
-    fn over(&self, header: Header, report: Report, path: &Path, client: &mut dyn JobClient) -> FinishedRun {
+    fn finished_now(
+        &self,
+        header: Header,
+        report: Report,
+        path: &Path,
+        client: &mut dyn JobClient,
+    ) -> FinishedRun {
         let arrival = Confirmation::of(&header.work, &report, client, self.load);
         FinishedRun { header, report, journal: path.to_owned(), arrival }
     }

@@ -50,8 +50,8 @@ struct WatchState {
     /// Start of the current reading, if one is under way.
     reading: Option<Instant>,
     figures: Option<Arc<Sheet>>,
-    /// The last message about it.
-    said: String,
+    /// The last message about the cluster.
+    last_message: String,
 }
 
 impl WatchedCluster {
@@ -126,14 +126,14 @@ impl WatchedCluster {
     }
 
     /// Reports messages about the cluster, unless they repeat the last ones.
-    fn tell(&self, known: &mut WatchState, what: String) {
-        if known.said != what {
+    fn tell(&self, known: &mut WatchState, message: String) {
+        if known.last_message != message {
             let name = shown_name(&self.label);
-            match what.trim() {
+            match message.trim() {
                 "" => say(&format!("{name}: reading succeeds again")),
-                what => what.lines().for_each(|line| say(&format!("{name}: {line}"))),
+                text => text.lines().for_each(|line| say(&format!("{name}: {line}"))),
             }
-            known.said = what;
+            known.last_message = message;
         }
     }
 

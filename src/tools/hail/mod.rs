@@ -91,7 +91,7 @@ pub(crate) const SPEC: Spec<HailOptions> = Spec {
             .default(|o| answer_within(o).as_secs().to_string()),
         &LAST,
     ],
-    words: &[OperandWords { name: "FILE", kind: File, least: 1, most: Some(1) }],
+    words: &[OperandWords { name: "FILE", kind: File, min: 1, max: Some(1) }],
     ..Spec::PLAIN
 };
 

@@ -11,7 +11,7 @@ use crate::execute::autorepair::{AttendError, Repairer};
 use crate::execute::job::RunInfo;
 use crate::execute::{JobClient, NodeTaskError, RunHost, disks};
 use crate::model::autorepair::{
-    Attended, DiskFault, RepairHistory, RepairPermission, RepairState, permission,
+    DiskFault, RepairHistory, RepairPermission, RepairState, VisitOutcome, permission,
 };
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, InstanceIdx, NodeIdx, Outage, RunStatus};
@@ -303,7 +303,7 @@ impl<'a> RepairRun<'a> {
 /// Tells if a repair has just ended. The next run will see its effect.
 fn has_ended(entry: &RepairEntry) -> bool {
     let attended = entry.visit.as_ref().map(|visit| &visit.attended);
-    matches!(attended, Some(Attended::Ended(_) | Attended::NeverBegun(_)))
+    matches!(attended, Some(VisitOutcome::Ended(_) | VisitOutcome::NeverBegun(_)))
 }
 
 fn sorted(tags: &[String]) -> Vec<&String> {

@@ -162,7 +162,7 @@ pub(crate) const SPEC: Spec<HgroupOptions> = Spec {
         &[VERBOSE, QUIET],
         &LAST,
     ],
-    words: &[OperandWords { name: "COMMAND", kind: Choices(GroupCommand::WORDS), least: 1, most: Some(1) }],
+    words: &[OperandWords { name: "COMMAND", kind: Choices(GroupCommand::WORDS), min: 1, max: Some(1) }],
     commands: COMMANDS,
     ..Spec::PLAIN
 };

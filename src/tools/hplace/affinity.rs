@@ -188,12 +188,12 @@ pub(super) fn check(options: &HplaceOptions) -> anyhow::Result<()> {
             !options.execution.exec && options.now.is_none(),
             "options --exec and --now apply only to Pacemaker clusters"
         );
-        return options.no_forms_but(&["with-reasons"], "placement by keys");
+        return options.refuse_forms_except(&["with-reasons"], "placement by keys");
     }
     ensure!(
         !options.execution.exec,
         anyhow!("hplace cannot carry out a placement by keys")
             .hint("--commands FORM prints the commands for it")
     );
-    options.no_forms_but(&["with-reasons", "commands"], "placement by keys")
+    options.refuse_forms_except(&["with-reasons", "commands"], "placement by keys")
 }

@@ -47,5 +47,5 @@ pub(super) fn placed(set: &WorkingSet, options: &HplaceOptions) -> anyhow::Resul
         moves: options.max_moves,
         deadline: search.clone(),
     };
-    Ok((set.strategy(), optimal(set, options.then.unwrap_or(usual), &limits)?))
+    Ok((set.strategy(), optimal(set, options.tie_breaker.unwrap_or(usual), &limits)?))
 }

@@ -29,7 +29,7 @@ pub(super) struct ProposedChange<'a> {
     pub cib: &'a ReadCib,
     pub change: CibChange,
     /// Second change, made once all resources are in place (`--no-keep`).
-    pub then: Option<CibChange>,
+    pub follow_up: Option<CibChange>,
     /// Forecast of the cluster's own actions after the change.
     pub outlook: Foresight,
     /// Maximum time until the cluster is at rest, in seconds; none: 600.
@@ -83,9 +83,9 @@ pub(super) fn bring(
     let set = &cib.set;
     let names: Vec<String> =
         pinning.unkept.iter().map(|resource| shown_name(&set.resource(*resource).id)).collect();
-    let then = options.no_keep.then(|| CibChange::Unpin(pins.clone()));
+    let follow_up = options.no_keep.then(|| CibChange::Unpin(pins.clone()));
     ensure!(
-        then.is_none() || names.is_empty(),
+        follow_up.is_none() || names.is_empty(),
         anyhow!(
             "option --no-keep: without the constraints, Pacemaker would move these resources again: {}",
             names.join(", ")
@@ -93,7 +93,11 @@ pub(super) fn bring(
         .hint("set resource-stickiness, or keep the constraints")
     );
     let (outlook, wait_limit) = (pinning.outlook, options.wait_limit);
-    ProposedChange { cib, change, then, outlook, wait_limit }.carry_out(&options.execution, status, output)
+    ProposedChange { cib, change, follow_up, outlook, wait_limit }.carry_out(
+        &options.execution,
+        status,
+        output,
+    )
 }
 
 /// Prints the constraints for a placement found by another tool, then sets them and follows the cluster.
@@ -124,7 +128,7 @@ pub(in crate::tools) fn carry_out_change(
     outlook: Foresight,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    let proposed = ProposedChange { cib, change, then: None, outlook, wait_limit: None };
+    let proposed = ProposedChange { cib, change, follow_up: None, outlook, wait_limit: None };
     proposed.carry_out(execution, ExitStatus::Success, output)
 }
 
@@ -206,7 +210,7 @@ fn propose(
         return Ok(status);
     }
     let wait_limit = options.wait_limit;
-    ProposedChange { cib, change, then: None, outlook, wait_limit }.carry_out(
+    ProposedChange { cib, change, follow_up: None, outlook, wait_limit }.carry_out(
         &options.execution,
         status,
         output,

@@ -58,7 +58,7 @@ pub(super) fn carry_out(
         change: proposed.change.clone(),
         was: proposed.outlook.current(),
         expected,
-        then: proposed.then.clone(),
+        then: proposed.follow_up.clone(),
         limit: proposed.wait_limit.unwrap_or(WAIT_LIMIT),
     };
     let _lock = lock(&header)?;

@@ -22,7 +22,7 @@ const TOP: usize = 10;
 /// Shows the effects of losing each node, or each pair of nodes.
 pub(super) fn survive(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let (settled, strategy) = settled(options, output)?;
-    let at_once = options.lost.unwrap_or(1);
+    let at_once = options.nodes_lost.unwrap_or(1);
     let losses = losses(&settled, strategy, at_once)?;
     let least = options.least_priority.map_or_else(|| least_priority(&settled), AllocationScore::of);
     let result = SurvivalResult { settled: &settled, strategy, at_once, losses: &losses, least };
@@ -52,7 +52,7 @@ pub(super) fn fit(
         settled.symmetric,
         "the allowed nodes of a new resource are unknown: not every resource may run on every node (symmetric-cluster=false; node groups or local disks of Ganeti)"
     );
-    let question = FitQuestion { size: parse_size(&settled, size)?, survive: options.survive };
+    let question = FitQuestion { size: parse_size(&settled, size)?, survive: options.kept_reserve };
     let more = question.answer(&settled, strategy)?;
     let result = FitResult { settled: &settled, strategy, question: &question, more: &more };
     if options.output.json {

@@ -65,10 +65,14 @@ pub(super) fn run(
 
     let [tiered, standard] = fill(&ground, cluster, &request, &deadline);
     drop(deadline);
-    let tiered =
-        AllocationRun::of(AllocationKind::Tiered, &request.tiered, tiered.map_err(nowhere)?, ground.hopeless);
+    let tiered = AllocationRun::of(
+        AllocationKind::Tiered,
+        &request.tiered,
+        tiered.map_err(no_targets_error)?,
+        ground.hopeless,
+    );
     estimate.report(&tiered)?;
-    let standard = standard.map_err(nowhere)?;
+    let standard = standard.map_err(no_targets_error)?;
     let standard =
         AllocationRun::of(AllocationKind::Standard, &[request.standard], standard, ground.hopeless);
     estimate.report(&standard)?;
@@ -104,7 +108,7 @@ fn fill(ground: &FillGround, cluster: &Cluster, request: &FillRequest, deadline:
 }
 
 /// Error for the absence of any node to try.
-fn nowhere(why: NoTargets) -> anyhow::Error {
+fn no_targets_error(why: NoTargets) -> anyhow::Error {
     let what = match why {
         NoTargets::NoOnlineNodes => "no node is online",
         NoTargets::NotEnoughOnlineNodes => "no group has two online nodes",

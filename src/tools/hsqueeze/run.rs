@@ -143,7 +143,7 @@ pub(super) fn run(
         }
         status = carry_out(planning, access, cluster, &found, output)?;
     }
-    save_cluster(options.output.save.as_deref(), "squeezed", when(&found), &found.after, output)?;
+    save_cluster(options.output.save.as_deref(), "squeezed", save_label(&found), &found.after, output)?;
     Ok(status)
 }
 
@@ -244,7 +244,7 @@ fn groups(options: &HsqueezeOptions, cluster: &Cluster) -> anyhow::Result<Vec<Gr
     Ok(vec![group::named(cluster, key)?])
 }
 
-fn when(found: &Squeeze) -> &'static str {
+fn save_label(found: &Squeeze) -> &'static str {
     let any = |decision| found.plans.iter().any(|plan| plan.decision == decision);
     match (any(Decision::Condense), any(Decision::Expand)) {
         (true, _) => "after hsqueeze run",

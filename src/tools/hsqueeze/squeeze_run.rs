@@ -237,8 +237,8 @@ impl<'a> SqueezeRun<'a> {
             self.failed.extend(failed.map(|(step, _)| step.subject.clone()));
             return Ok(false);
         }
-        let missed = finished.arrival.missed().iter().filter(|missed| missed.is_node);
-        self.failed.extend(missed.map(|missed| missed.subject.clone()));
+        let missing = finished.arrival.missing_effects().iter().filter(|effect| effect.is_node);
+        self.failed.extend(missing.map(|effect| effect.subject.clone()));
         Ok(matches!(finished.arrival, Confirmation::AsPlanned))
     }
 
@@ -341,20 +341,20 @@ impl Planner for SqueezeRun<'_> {
 
 /// Counts the results of a run that the cluster confirms: moves, and nodes whose `task` is done.
 fn count(finished: &FinishedRun, task: &Task, result: &mut GroupResult) {
-    let missed = |step: &WorkStep, is_node: bool| {
+    let missing_effects = |step: &WorkStep, is_node: bool| {
         finished
             .arrival
-            .missed()
+            .missing_effects()
             .iter()
-            .any(|missed| missed.is_node == is_node && missed.subject == step.subject)
+            .any(|effect| effect.is_node == is_node && effect.subject == step.subject)
     };
     let steps = finished.header.work.steps.iter().zip(&finished.report.steps);
     for (step, _) in steps.filter(|(_, report)| report.state == StepState::Done) {
         if matches!(step.task, Task::Move(_)) {
-            let made = usize::from(!missed(step, false));
+            let made = usize::from(!missing_effects(step, false));
             result.moves += made;
             result.copies += if ways(step).contains(&LegKind::MovesDisks) { made } else { 0 };
-        } else if step.task == *task && !missed(step, true) {
+        } else if step.task == *task && !missing_effects(step, true) {
             result.nodes.push(step.subject.clone());
         }
     }

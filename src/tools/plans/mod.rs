@@ -7,7 +7,7 @@ mod undo;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::cli::option::{ArgumentKind, Has};
+use super::cli::option::{ArgumentKind, HasPart};
 use super::cli::{OperandWords, OptionDef, Program, Spec, Stop, example};
 use super::execution::{WorkCheck, crossing_violation, violation};
 use super::hint::Complaint;
@@ -26,7 +26,7 @@ pub(super) const SHOW: Tool =
 pub(super) const UNDO: Tool =
     Tool { spec: &undo::SPEC, start: |args| with_file(&undo::SPEC, args, undo::run) };
 
-const FILE: OperandWords = OperandWords { name: "FILE", kind: ArgumentKind::File, least: 1, most: Some(1) };
+const FILE: OperandWords = OperandWords { name: "FILE", kind: ArgumentKind::File, min: 1, max: Some(1) };
 const JOURNAL_FILE: OperandWords = OperandWords { name: "JOURNAL", ..FILE };
 
 /// Does what such a command does with its file.
@@ -90,7 +90,7 @@ impl PlanMaker {
 }
 
 /// Runs a tool with the options that a plan recorded.
-fn again<O: Has<LoadOptions>>(
+fn again<O: HasPart<LoadOptions>>(
     read: Result<O, Stop>,
     run: fn(O) -> anyhow::Result<ExitStatus>,
     output: &mut Output,

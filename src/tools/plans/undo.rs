@@ -9,7 +9,7 @@ use crate::execute::journal::{self, Header};
 use crate::execute::{Ending, Report};
 use crate::model::number::counted;
 use crate::model::{Cluster, GroupIdx};
-use crate::plan::back::taken_back;
+use crate::plan::back::undo_steps;
 use crate::plan::checker::CheckOptions;
 use crate::plan::graph::StepIdx;
 use crate::plan::jobset::jobsets;
@@ -109,7 +109,7 @@ fn propose(
     now: Cluster,
     output: &mut Output,
 ) -> anyhow::Result<Planned> {
-    let steps = taken_back(&now, done)?;
+    let steps = undo_steps(&now, done)?;
     if steps.is_empty() {
         output.error_line("The run has finished no moves, so there is nothing to undo")?;
         return Ok(Break(ExitStatus::Success));

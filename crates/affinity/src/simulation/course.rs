@@ -19,7 +19,7 @@ pub(super) fn run(
 ) -> SimulatedRun {
     let set = hosts(timeline);
     let mut course = SimulatedDays::begin(timeline, wishes, &set, contender, nights);
-    timeline.events().into_iter().for_each(|(time, event)| course.go_on(time, event));
+    timeline.events().into_iter().for_each(|(time, event)| course.process(time, event));
     course.result(contender)
 }
 
@@ -70,7 +70,7 @@ impl<'t> SimulatedDays<'t> {
     }
 
     /// Advances to `time`, and processes an event.
-    pub(super) fn go_on(&mut self, time: f64, event: TimelineEvent) {
+    pub(super) fn process(&mut self, time: f64, event: TimelineEvent) {
         self.gauge.wait_until(time);
         match event {
             TimelineEvent::Leave(rental) => self.leave(rental, time),

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::program::{KEPT, ProgramProblem, SHOWN, give_up, heard, last_line, listen, wait};
+use super::program::{KEPT, ProgramProblem, SHOWN, collected_output, give_up, last_line, listen, wait};
 use crate::remote::rapi::VARIABLES;
 use htools_model::shown::printable;
 
@@ -52,8 +52,8 @@ fn run(command: &OsStr, word: &str, node: &str, limit: Duration) -> Result<(), P
     let status = wait(&mut child, limit).map_err(ProgramProblem::Wait)?;
     match status {
         Some(status) if status.success() => Ok(()),
-        Some(status) => Err(ProgramProblem::Failed(status, last_line(&heard(words))).into()),
-        None => Err(ProgramProblem::Killed(limit.as_secs(), last_line(&heard(words))).into()),
+        Some(status) => Err(ProgramProblem::Failed(status, last_line(&collected_output(words))).into()),
+        None => Err(ProgramProblem::Killed(limit.as_secs(), last_line(&collected_output(words))).into()),
     }
 }
 

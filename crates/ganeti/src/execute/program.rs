@@ -104,11 +104,11 @@ impl ProgramCall<'_> {
         let mut child = command.process_group(0).spawn().map_err(ProgramProblem::Start)?;
         let (text, words) = self.converse(&mut child).map_err(|error| give_up(&mut child, error))?;
         let status = wait(&mut child, self.limit).map_err(ProgramProblem::Wait)?;
-        let last_words = last_line(&heard(words));
+        let last_words = last_line(&collected_output(words));
         let Some(status) = status else {
             return Err(ProgramProblem::Killed(self.limit.as_secs(), last_words));
         };
-        let text = heard(text);
+        let text = collected_output(text);
         if text.len() as u64 > self.most {
             return Err(ProgramProblem::Nonsense(format!("its output has more than {} bytes", self.most)));
         }
@@ -161,7 +161,7 @@ pub(super) fn listen(mut stream: impl Read + Send + 'static, most: u64) -> io::R
 }
 
 /// Output of a program that has ended, on one stream.
-pub(super) fn heard(stream: Option<OutputReceiver>) -> Vec<u8> {
+pub(super) fn collected_output(stream: Option<OutputReceiver>) -> Vec<u8> {
     stream.and_then(|stream| stream.recv_timeout(WORDS).ok()).unwrap_or_default()
 }
 

@@ -10,7 +10,7 @@ use super::answers::{
     CLUSTER, OPCODES, change, cluster, held, instance_now, job_id, listed_id, mark, newest, nonsense, state,
 };
 use super::client::{ClusterId, InstanceNow, JobClient};
-use super::job::{Job, JobId, JobMark, JobState, RunInfo, Watched, dependency};
+use super::job::{Job, JobId, JobMark, JobState, RunInfo, WatchedJob, dependency};
 use super::luxi::with_reasons;
 use super::watch::{ANSWER, JobChange, Wait, Watchers};
 use crate::input::json::WantedParts;
@@ -224,7 +224,7 @@ impl JobClient for RapiClient {
 
     fn next_change(
         &mut self,
-        jobs: &[Watched],
+        jobs: &[WatchedJob],
         at_most: Duration,
     ) -> Result<Vec<(JobId, JobState)>, CallError> {
         let session = Arc::clone(&self.session);
@@ -319,7 +319,7 @@ impl JobClient for RapiClient {
     }
 }
 
-fn wait(session: &Session, job: Watched, serial: Option<u64>) -> Result<JobChange, CallError> {
+fn wait(session: &Session, job: WatchedJob, serial: Option<u64>) -> Result<JobChange, CallError> {
     let body = json!({
         "fields": ["status"], "previous_job_info": [job.status], "previous_log_serial": serial,
     });

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::job::{JobId, JobMark, JobStatus, Watched};
+use super::job::{JobId, JobMark, JobStatus, WatchedJob};
 use super::record::Record;
 use htools_plan::graph::StepIdx;
 
@@ -137,9 +137,9 @@ impl State {
     }
 
     /// Jobs in Ganeti's queue that have not ended.
-    pub(crate) fn under_way(&self) -> impl Iterator<Item = Watched> {
+    pub(crate) fn under_way(&self) -> impl Iterator<Item = WatchedJob> {
         self.parts().filter_map(|(_, part)| match part {
-            JobPart::Submitted(id, status) => Some(Watched { id: *id, status: *status }),
+            JobPart::Submitted(id, status) => Some(WatchedJob { id: *id, status: *status }),
             _ => None,
         })
     }

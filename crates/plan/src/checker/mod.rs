@@ -107,7 +107,7 @@ pub enum Fault {
     Outside(String),
     /// A rule is broken.
     #[error(transparent)]
-    Rule(#[from] Unmet),
+    Rule(#[from] BrokenRule),
     /// Tags forbid moves between groups.
     #[error("moves from or to group '{0}' are denied")]
     Denied(String),
@@ -137,7 +137,7 @@ pub enum Fault {
 /// A rule that a node would break.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("node '{node}' would break the rule on {}: limit {needed}, found {there}", subject(*.rule))]
-pub struct Unmet {
+pub struct BrokenRule {
     /// Name of the node.
     pub node: String,
     /// The rule.

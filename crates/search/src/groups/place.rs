@@ -10,7 +10,7 @@ use crate::place;
 use crate::place::floor::Floor;
 use crate::place::offers::Offers;
 use crate::place::{Conditions, Fit, PlaceMetric, PlaceSearch, Targets};
-use crate::why::{GroupBar, GroupWhy, Hurdle, Nearest, places};
+use crate::why::{GroupObstacle, GroupWhy, Nearest, RefusedPlace, places};
 use htools_model::redundancy::global::Guard;
 use htools_model::score::PairUpdate;
 use htools_model::{
@@ -77,13 +77,13 @@ impl<'s> Placing<'s> {
         }
         let instance = cluster.instance(idx).clone();
         let source = cluster.node(instance.primary).spec.group;
-        let mut bars = Vec::new();
+        let mut obstacles = Vec::new();
         let mut usable = Vec::new();
         for group in cluster.groups.iter().map(|g| g.idx).filter(|g| *g != source && among(*g)) {
             let (nodes, health) = (cluster.nodes_of(group), self.health[group.get()]);
             match reach::targets(cluster, self.setting, &instance, group, nodes, health) {
                 Ok(nodes) => usable.push((group, nodes)),
-                Err(bar) => bars.push(GroupWhy::barred(group, bar)),
+                Err(obstacle) => obstacles.push(GroupWhy::excluded(group, obstacle)),
             }
         }
         let start = cluster.mark();
@@ -102,11 +102,12 @@ impl<'s> Placing<'s> {
                 Ok(step)
             }
             None => {
-                bars.extend(usable.iter().map(|(group, nodes)| refused(cluster, &instance, *group, nodes)));
-                bars.sort_by_key(|bar| bar.group);
+                obstacles
+                    .extend(usable.iter().map(|(group, nodes)| refused(cluster, &instance, *group, nodes)));
+                obstacles.sort_by_key(|obstacle| obstacle.group);
                 cluster.back_to(start);
                 follow(cluster, stage);
-                Err(StayReason::NoPlace(bars))
+                Err(StayReason::NoPlace(obstacles))
             }
         }
     }
@@ -274,12 +275,12 @@ fn settle(cluster: &mut Draft, idx: InstanceIdx, place: &Place) {
 /// The reasons why the nodes of a group refuse an instance that was taken out.
 fn refused(cluster: &Cluster, instance: &Instance, group: GroupIdx, nodes: &[NodeIdx]) -> GroupWhy {
     let Ok(targets) = Targets::of(cluster, nodes, required(instance)) else {
-        return GroupWhy::barred(group, GroupBar::Unreached);
+        return GroupWhy::excluded(group, GroupObstacle::Unreached);
     };
     let mut nearest = Nearest::default();
-    for (place, bar) in places(cluster, &targets, instance, &Conditions::default()) {
-        let Some(bar) = bar else { return GroupWhy::barred(group, GroupBar::Expendability) };
-        nearest.push(Hurdle::of_place(cluster, instance, place, bar));
+    for (place, obstacle) in places(cluster, &targets, instance, &Conditions::default()) {
+        let Some(obstacle) = obstacle else { return GroupWhy::excluded(group, GroupObstacle::Expendability) };
+        nearest.push(RefusedPlace::of_place(cluster, instance, place, obstacle));
     }
-    GroupWhy { group, bar: None, places: nearest }
+    GroupWhy { group, obstacle: None, places: nearest }
 }

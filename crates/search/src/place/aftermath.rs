@@ -1,8 +1,8 @@
 //! Conditions on the cluster that a place must meet, beyond the rules of its own nodes.
 
-use super::{Conditions, Newcomer};
+use super::{Conditions, InstanceToPlace};
 use htools_model::redundancy::global::Guard;
-use htools_model::{Cluster, Instance, NodeIdx, Place, ReserveForNewcomer};
+use htools_model::{Cluster, Instance, NodeIdx, Place, ReserveForInstance};
 
 /// Conditions that must hold after an instance is placed.
 pub(crate) struct PlacementChecks<'c> {
@@ -18,7 +18,7 @@ pub(crate) struct Reserves<'c> {
     /// True if soft limits are ignored.
     soft: bool,
     /// Results by group, and by the pools that the instance needs there.
-    known: Vec<ReserveForNewcomer>,
+    known: Vec<ReserveForInstance>,
 }
 
 impl<'c> PlacementChecks<'c> {
@@ -26,7 +26,7 @@ impl<'c> PlacementChecks<'c> {
     pub(crate) fn of(
         cluster: &'c Cluster,
         nodes: &[NodeIdx],
-        newcomer: Newcomer<'c>,
+        newcomer: InstanceToPlace<'c>,
         conditions: &Conditions,
     ) -> Option<PlacementChecks<'c>> {
         let guard = conditions.redundancy.as_ref().map(|scope| Guard::new(cluster, nodes, scope));
@@ -60,7 +60,7 @@ impl<'c> Reserves<'c> {
         }
         let spec = &self.cluster.node(primary).spec;
         let pools = spec.needs_of(self.instance);
-        let is_meant = |known: &ReserveForNewcomer| known.is_for(spec.group, &pools);
+        let is_meant = |known: &ReserveForInstance| known.is_for(spec.group, &pools);
         let at = self.known.iter().position(is_meant).unwrap_or(self.known.len());
         if at == self.known.len() {
             let Some(reserve) = self.cluster.reserve_for_newcomer(self.instance, spec) else { return true };

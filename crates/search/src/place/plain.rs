@@ -2,15 +2,15 @@
 //! gain nothing.
 
 use super::fit::Fit;
-use super::{Conditions, Newcomer, PlaceMetric, PlaceSearch, PlacementChecks, Targets, select};
+use super::{Conditions, InstanceToPlace, PlaceMetric, PlaceSearch, PlacementChecks, Targets, select};
 use htools_model::score::{Board, NodeChange, PairUpdate, Touched};
-use htools_model::{Bar, Cluster, FailCounts, Instance, NodeIdx, Place};
+use htools_model::{Cluster, FailCounts, Instance, NodeIdx, Obstacle, Place};
 
 /// Searches for the best place; see [`find`](super::find).
 pub fn find(
     cluster: &Cluster,
     nodes: &[NodeIdx],
-    newcomer: Newcomer<'_>,
+    newcomer: InstanceToPlace<'_>,
     targets: &Targets,
     conditions: &Conditions,
 ) -> PlaceSearch {
@@ -34,14 +34,14 @@ pub fn find(
 }
 
 fn scored(
-    places: impl Iterator<Item = Result<Place, Bar>>,
+    places: impl Iterator<Item = Result<Place, Obstacle>>,
     score: impl Fn(&Place) -> f64,
 ) -> (Vec<(PlaceMetric, Place)>, FailCounts) {
     let mut failures = FailCounts::default();
     let mut possible = Vec::new();
     for place in places {
         match place {
-            Err(bar) => failures.add(bar.kind(), 1),
+            Err(obstacle) => failures.add(obstacle.kind(), 1),
             Ok(place) => possible.push((PlaceMetric::Score(score(&place)), place)),
         }
     }

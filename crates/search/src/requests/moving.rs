@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::groups::Wanted;
+use super::groups::PlaceRequirements;
 use super::{Answer, Failure, Notes, Settings, groups, why};
 use crate::place::Conditions;
-use crate::place::evacuation::{Destination, Moved, Stuck, evacuate};
-use crate::why::Hold;
+use crate::place::evacuation::{Destination, EvacuationObstacle, Moved, evacuate};
+use crate::why::StayCause;
 use htools_model::{Cluster, Draft, EvacMode, GroupIdx, InstanceIdx, Mirroring, NodeIdx};
 
 /// Finds other nodes for instances, in their group.
@@ -55,7 +55,7 @@ fn elsewhere(
     notes: &mut Notes,
     idx: InstanceIdx,
     mode: EvacMode,
-    stuck: Stuck,
+    stuck: EvacuationObstacle,
     avoided: &[NodeIdx],
     settings: &Settings,
 ) -> Result<Moved, Failure> {
@@ -200,9 +200,9 @@ fn to_another_group(
     let instance = cluster.instance(idx).clone();
     let own = cluster.node(instance.primary).spec.group;
     if others.heeds_denials && cluster.denies_leaving(own) {
-        return Err(Failure::Held(Hold::Denied));
+        return Err(Failure::Held(StayCause::Denied));
     }
-    let wanted = Wanted {
+    let wanted = PlaceRequirements {
         instance: &instance,
         required: if instance.template.has_secondary() { 2 } else { 1 },
         restrict_to: settings.restrict_to.as_deref(),

@@ -21,7 +21,7 @@ pub use departures::Departures;
 pub use guard::Guard;
 pub use joint::{ComboSums, DataLoss, JointLoss};
 pub use pool::{NodeBefore, NodePool};
-pub use simulate::{Casualty, Obstacle, casualties, evacuates};
+pub use simulate::{NodeObstacle, UnplacedInstance, casualties, evacuates};
 
 use std::collections::BTreeSet;
 

@@ -23,7 +23,7 @@ const POOL: usize = 128;
 
 /// Rating of a node for an instance; smaller is better.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Prospect {
+struct NodeRating {
     /// True if the node refuses it without force, or would fail N+1.
     harmed: bool,
     /// Additional conflicts of tags on the node, location costs, and conflicts of tags at locations.
@@ -33,8 +33,8 @@ struct Prospect {
     slot: u32,
 }
 
-impl Prospect {
-    fn cmp(&self, other: &Prospect) -> std::cmp::Ordering {
+impl NodeRating {
+    fn cmp(&self, other: &NodeRating) -> std::cmp::Ordering {
         let faults = (self.harmed, self.met).cmp(&(other.harmed, other.met));
         faults.then(self.cost.total_cmp(&other.cost)).then(self.slot.cmp(&other.slot))
     }
@@ -162,7 +162,7 @@ impl Sift {
             } else {
                 (0, 0, 0)
             };
-            Some(Prospect { harmed, met, cost: self.cost(at, mobile, *slot, None), slot: *slot })
+            Some(NodeRating { harmed, met, cost: self.cost(at, mobile, *slot, None), slot: *slot })
         });
         best(fits.collect(), most)
     }
@@ -194,7 +194,7 @@ impl Sift {
                 (0, 0, 0)
             };
             let grows = reserved - at.reserved[*slot as usize];
-            Some(Prospect { harmed, met, cost: self.cost(at, mobile, *slot, Some(grows)), slot: *slot })
+            Some(NodeRating { harmed, met, cost: self.cost(at, mobile, *slot, Some(grows)), slot: *slot })
         });
         best(fits.collect(), most)
     }
@@ -240,11 +240,11 @@ fn met(at: &Arrangement<'_>, mobile: u32, to: Seat) -> (i64, i64, i64) {
     (counts.conflicts, counts.locations, counts.spread)
 }
 
-fn best(mut prospects: Vec<Prospect>, most: usize) -> Vec<u32> {
+fn best(mut prospects: Vec<NodeRating>, most: usize) -> Vec<u32> {
     if prospects.len() > most {
-        prospects.select_nth_unstable_by(most, Prospect::cmp);
+        prospects.select_nth_unstable_by(most, NodeRating::cmp);
         prospects.truncate(most);
     }
-    prospects.sort_unstable_by(Prospect::cmp);
+    prospects.sort_unstable_by(NodeRating::cmp);
     prospects.into_iter().map(|prospect| prospect.slot).collect()
 }
