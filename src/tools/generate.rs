@@ -88,7 +88,7 @@ pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     };
     let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
     let [nodes, instances, template] = words.as_slice() else {
-        return misuse(words.len()).show(&mut output);
+        return usage_error(words.len()).show(&mut output);
     };
     spec.nodes = count("NODES", nodes)?;
     spec.instances = count("INSTANCES", instances)?;
@@ -156,7 +156,7 @@ fn template_mix(text: &str) -> anyhow::Result<TemplateMix> {
     })
 }
 
-fn misuse(words: usize) -> Stop {
+fn usage_error(words: usize) -> Stop {
     let rest = try_help(&SPEC);
     Stop::Syntax(format!(
         "Command line error: expected NODES, INSTANCES and TEMPLATE, got {words} word(s)\n{rest}"

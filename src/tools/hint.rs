@@ -9,6 +9,7 @@ use crate::execute::journal::JournalError;
 use crate::input::kind::FileKind;
 use crate::input::local::UntrustedFile;
 use crate::input::{LoadCause, LoadError};
+use crate::pacemaker::lint::LintError;
 use crate::remote::CallError;
 
 /// An error message for a person, and the hint that belongs to it.
@@ -28,7 +29,12 @@ impl Complaint {
     pub(crate) fn of(error: &anyhow::Error) -> Complaint {
         let hint = error.downcast_ref::<HintedError>().map(|hinted| hinted.hint.clone());
         let hint = hint.or_else(|| error.chain().find_map(remedy).map(str::to_owned));
-        Complaint { problem: format!("{error:#}"), hint }
+        Complaint::new(format!("{error:#}")).with_hint(hint)
+    }
+
+    /// Replaces the hint.
+    pub(crate) fn with_hint(self, hint: Option<String>) -> Complaint {
+        Complaint { hint, ..self }
     }
 
     /// The message without the hint, for documents.
@@ -50,8 +56,12 @@ impl Complaint {
     /// Several complaints as one; each hint is shown once.
     pub(crate) fn joined(complaints: Vec<Complaint>) -> Complaint {
         let problems: Vec<&str> = complaints.iter().map(Complaint::problem).collect();
-        let mut hints: Vec<&str> = complaints.iter().filter_map(|one| one.hint.as_deref()).collect();
-        hints.dedup();
+        let mut hints: Vec<&str> = Vec::new();
+        for hint in complaints.iter().filter_map(|one| one.hint.as_deref()) {
+            if !hints.contains(&hint) {
+                hints.push(hint);
+            }
+        }
         let hint = Some(hints.join("; ")).filter(|hint| !hint.is_empty());
         Complaint { problem: problems.join("; "), hint }
     }
@@ -98,10 +108,18 @@ fn remedy(error: &(dyn Error + 'static)) -> Option<&'static str> {
     if let Some(error) = error.downcast_ref::<LoadError>() {
         return error.cause.map(remedy_of);
     }
-    match (error.downcast_ref(), error.downcast_ref(), error.downcast_ref()) {
-        (Some(JournalError::Refused(error)), ..) => error.cause.map(remedy_of),
-        (_, Some(CallError::NoLogin(_)), _) => Some(remedy_of(LoadCause::NoLogin)),
-        (.., Some(UntrustedFile::Writable(_))) => Some(remedy_of(LoadCause::WritableByOthers)),
+    // These errors show a LoadError as their own, so it is not among their causes.
+    if let Some(JournalError::Refused(error)) = error.downcast_ref() {
+        return error.cause.map(remedy_of);
+    }
+    if let Some(LintError::Document(error)) = error.downcast_ref() {
+        return error.cause.map(remedy_of);
+    }
+    if let Some(CallError::NoLogin(_)) = error.downcast_ref() {
+        return Some(remedy_of(LoadCause::NoLogin));
+    }
+    match error.downcast_ref() {
+        Some(UntrustedFile::Writable(_)) => Some(remedy_of(LoadCause::WritableByOthers)),
         _ => None,
     }
 }
@@ -193,6 +211,9 @@ mod tests {
     #[test]
     fn complaints_are_joined_with_their_hints() {
         let complaints = ["one", "two"].map(|text| Complaint::new(text).hint("try again"));
+        let other = Complaint::new("other").hint("look");
+        let mixed = Complaint::joined(vec![complaints[0].clone(), other, complaints[1].clone()]);
+        assert_eq!(mixed.lines(), "one; other; two\nHint: try again; look\n");
         let joined = Complaint::joined(complaints.to_vec()).under("hsqueeze");
         assert_eq!(joined.to_string(), "Error: hsqueeze: one; two\nHint: try again\n");
         let error = anyhow::Error::from(joined.clone()).context("group a");

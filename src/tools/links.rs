@@ -12,7 +12,7 @@ use super::hint::WithHint;
 use super::output::Output;
 
 /// State of a link's path.
-enum LinkFound {
+enum LinkState {
     Nothing,
     /// The link or the executable itself: there is nothing to do.
     ThisProgram,
@@ -27,14 +27,14 @@ pub(super) fn install(directory: &Path, force: bool, output: &mut Output) -> any
     for tool in TOOLS {
         let link = directory.join(tool.spec.name());
         match look(&link, &program).with_context(|| link.display().to_string())? {
-            LinkFound::ThisProgram => {}
-            LinkFound::Other if !force => {
+            LinkState::ThisProgram => {}
+            LinkState::Other if !force => {
                 return Err(
                     anyhow!("{} exists and is another file", link.display()).hint("--force replaces it")
                 );
             }
-            LinkFound::Directory => bail!("{} is a directory", link.display()),
-            LinkFound::Nothing | LinkFound::Other => missing.push(link),
+            LinkState::Directory => bail!("{} is a directory", link.display()),
+            LinkState::Nothing | LinkState::Other => missing.push(link),
         }
     }
     for link in missing {
@@ -71,18 +71,18 @@ pub(super) fn closed(program: &Path) -> Option<&Path> {
     program.ancestors().skip(1).find(is_closed)
 }
 
-fn look(link: &Path, program: &Path) -> io::Result<LinkFound> {
+fn look(link: &Path, program: &Path) -> io::Result<LinkState> {
     let metadata = match fs::symlink_metadata(link) {
         Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LinkFound::Nothing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LinkState::Nothing),
         Err(error) => return Err(error),
     };
     if metadata.is_dir() {
-        return Ok(LinkFound::Directory);
+        return Ok(LinkState::Directory);
     }
     // A dangling link has no canonical path, so it counts as something else.
     let same = link.canonicalize().is_ok_and(|target| target == program);
-    Ok(if same { LinkFound::ThisProgram } else { LinkFound::Other })
+    Ok(if same { LinkState::ThisProgram } else { LinkState::Other })
 }
 
 /// Creates one link. Whatever is there is replaced in one step, so that the name works at every moment.

@@ -10,7 +10,7 @@ use htools::search::balance::deep::headway::{DeepWatch, SearchProgress};
 use htools::search::balance::deep::order::OrderedSteps;
 use htools::search::balance::deep::plan::{DeepFound, DeepGoal, DeepPlan, plan};
 use htools::search::balance::deep::remains::Complaint;
-use htools::search::balance::deep::repair::Mending;
+use htools::search::balance::deep::repair::RepairMoves;
 use htools::search::moves::perform;
 use htools::search::{BalanceOptions, Deadline};
 
@@ -80,7 +80,7 @@ fn planned(
     nodes: &[NodeIdx],
     options: &BalanceOptions,
     goal: &DeepGoal,
-) -> (Mending, OrderedSteps) {
+) -> (RepairMoves, OrderedSteps) {
     let watch = DeepWatch { deadline: &Deadline::never(), headway: &SearchProgress::default() };
     let DeepPlan { found, ordered, .. } = plan(&mut Draft::of(cluster), nodes, options, goal, watch);
     let DeepFound::Mended(mending) = found else { panic!("not a goal of this kind") };
@@ -118,7 +118,7 @@ fn hold_to_all(
     cluster: &Cluster,
     nodes: &[NodeIdx],
     options: &BalanceOptions,
-    (mending, plan): (&Mending, &OrderedSteps),
+    (mending, plan): (&RepairMoves, &OrderedSteps),
     wrong: &dyn Fn(&Cluster) -> Wrong,
     tally: &mut Tally,
 ) {

@@ -13,7 +13,7 @@ use htools::search::balance::deep::order::order;
 use htools::search::balance::deep::{DeepOptions, search};
 use htools::search::health::survival;
 use htools::search::moves::{MoveRules, Trial, perform};
-use htools::search::place::{Conditions, Fit, Targets, find};
+use htools::search::place::{Conditions, PlaceTester, Targets, find};
 use htools::search::{BalanceOptions, Deadline, balance};
 use proptest::prelude::*;
 
@@ -252,7 +252,7 @@ proptest! {
         let nodes = cluster.all_nodes();
         let Ok(targets) = Targets::of(&cluster, &nodes, if drbd { 2 } else { 1 }) else { return Ok(()) };
         let conditions = Conditions::default();
-        let fit = Fit::new(&free, &instance, &conditions);
+        let fit = PlaceTester::new(&free, &instance, &conditions);
         let mut allowed = Vec::new();
         for &primary in targets.primaries() {
             let secondaries: Vec<Option<NodeIdx>> = match drbd {

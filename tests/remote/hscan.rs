@@ -120,8 +120,8 @@ fn two_clusters_with_one_file_are_refused() {
     assert_eq!((status, stdout.as_str()), (1, ""));
     assert_eq!(
         stderr,
-        "Error: 'file://x/b' and 'file://x_b' would both be written to 'file:__x_b.data'; name one of them in \
-         another way\n"
+        "Error: 'file://x/b' and 'file://x_b' would both be written to 'file:__x_b.data'\n\
+         Hint: write the address of one of them in another way\n"
     );
     assert_eq!(names_in(dir.path()), ["a", "b", "x"]);
     // The same cluster twice, and files with different names.

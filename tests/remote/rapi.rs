@@ -100,8 +100,9 @@ fn error_of(url: &str) -> String {
     assert_eq!((status, stdout.as_str()), (1, ""), "{stderr}");
     let stderr =
         stderr.strip_prefix("Error: failed to load data, aborting: ").unwrap_or_else(|| panic!("{stderr}"));
-    assert_eq!(stderr.lines().count(), 1, "{stderr}");
-    stderr.trim_end().to_owned()
+    let (problem, hint) = stderr.split_once('\n').unwrap();
+    assert!(hint.lines().all(|line| line.starts_with("Hint: ")), "{stderr}");
+    problem.to_owned()
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn positional_words() {
     let hint = "Hint: to make 'out.sh' the option's argument, join them: -Cout.sh\n";
     let wanted = format!("Error: This program doesn't take any arguments.\n{hint}");
     hbal(&["-t", "x", "-C", "out.sh"]).code(1).stdout("").stderr(wanted);
-    hbal(&["Cargo.toml"]).code(1).stdout("").stderr(contains("say -t Cargo.toml\n"));
+    hbal(&["Cargo.toml"]).code(1).stdout("").stderr(contains("use -t Cargo.toml\n"));
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn commands_have_their_own_options() {
     let wanted = "Command line error: unrecognized option `--replan', which belongs to `htools apply'\nTry 'htools show --help'.\n";
     assert_eq!((status, error.as_str()), (2, wanted));
     let (status, _, error) = told("hplace optimal x");
-    assert_eq!((status, error.as_str()), (1, "Error: hplace optimal takes no other words.\n"));
+    assert_eq!((status, error.as_str()), (1, "Error: hplace optimal takes no other words\n"));
 }
 
 /// Lines of which both say the same, the former one first.

@@ -233,7 +233,7 @@ fn places_that_hang_on_an_order_in_memory_are_told() {
     };
     let warning = |names: &str| {
         format!(
-            "Warning: Pacemaker can place these elsewhere, and what comes after them, as nodes are equally free and the order in its memory decides: {names}\n"
+            "Warning: Pacemaker may place these and later resources elsewhere, because nodes are equally free and its internal order decides: {names}\n"
         )
     };
     // n1 has more of more kinds than n3, n3 than n2, and n2 than n1.
@@ -270,8 +270,7 @@ fn without_quorum_nothing_is_started_or_planned() {
         contains("d        n2  -   stop (there is no quorum)\n")
             .and(contains("b        n3  n3  cannot be stopped (there is no quorum)\n")),
     );
-    let refused =
-        "Error: the cluster has no quorum: it starts nothing that does not run, whatever is planned for it\n";
+    let refused = "Error: the cluster has no quorum, so Pacemaker starts no resources, whatever is planned\n";
     for words in [&["survive"][..], &["fit", "cpu=1"], &["--commands", "cib"]] {
         hplace(words, document.as_str()).code(1).stdout("").stderr(format!("{warned}{refused}"));
     }
@@ -328,7 +327,10 @@ fn ganeti_clusters_by_any_strategy() {
             "--stickiness applies only to Ganeti clusters",
         ),
         (&["-t", "data/balanced.data", "--stickiness=-1"], "at least 0"),
-        (&["-t", "data/balanced.data", "--commands=cib"], "only Pacemaker clusters are changed by hplace"),
+        (
+            &["-t", "data/balanced.data", "--commands=cib"],
+            "this command of hplace applies only to Pacemaker clusters",
+        ),
         (
             &["-t", "data/balanced.data", "evacuate", "node1"],
             "--text-data does not apply to `hplace evacuate'",

@@ -101,7 +101,7 @@ fn nothing_is_changed_where_the_end_is_not_sure() {
     cluster.bring(&["--no-keep"]).code(1).stderr(starts_with(why));
     // Pacemaker's own simulation has a different result.
     cluster.program("crm_simulate", r#"cp "$D/now" "$6""#);
-    let why = "Error: crm_simulate comes to another end, so nothing is changed: rsc-medium is stopped, not on node2\n";
+    let why = "Error: nothing was changed: crm_simulate predicts another result: rsc-medium is stopped, not on node2\n";
     cluster.bring(&[]).code(1).stderr(why);
     cluster.program("crm_simulate", "echo no such thing >&2; exit 1");
     let why = "Error: crm_simulate -S failed: exit status: 1: no such thing\n";
@@ -131,10 +131,9 @@ fn an_end_that_was_not_planned_is_told_and_the_run_can_go_on() {
     cluster.run(&resume).code(2).stderr(starts_with("Step 3 of 3: ").and(contains("Done: ")));
     // A journal that does not fit.
     cluster.write("now", &good.replace("node2", "node3"));
-    cluster
-        .run(&resume)
-        .code(1)
-        .stderr(contains("a run on a cluster of node1,node2, and this one is of node1,node3"));
+    cluster.run(&resume).code(1).stderr(contains(
+        "the journal belongs to the cluster of nodes node1,node2; this cluster has the nodes node1,node3",
+    ));
     cluster.write("journal", "{} 0\n");
     cluster.run(&resume).code(1).stderr(contains("line 1: the check sum is wrong"));
 }

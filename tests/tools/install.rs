@@ -142,9 +142,12 @@ fn files_of_others_stay() {
     fs::remove_file(prefix.join("bin/hail")).unwrap();
     symlink("elsewhere", prefix.join("bin/hail")).unwrap();
     fs::write(prefix.join("bin/own"), "").unwrap();
-    install(&prefix, &[]).code(1).stderr(contains("2 places are taken"));
+    install(&prefix, &[]).code(1).stderr(contains("2 other files or directories are in the way"));
     let stays = |file: &str| {
-        contains(format!("Note: {} is not what was put there; it stays\n", prefix.join(file).display()))
+        contains(format!(
+            "Note: {} was changed since the installation and is kept\n",
+            prefix.join(file).display()
+        ))
     };
     uninstall(&prefix).code(0).stderr(stays("bin/hail").and(stays("share/man/man1/hbal.1")));
     let left: Vec<PathBuf> = content(&prefix).into_keys().collect();

@@ -92,7 +92,10 @@ fn commands_are_for_the_program_that_is_named() {
     let needs = contains("option --commands needs -C or --json");
     run("hbal", &["-x", SIX, "--commands", "pcs"]).code(1).stdout(is_empty()).stderr(needs);
     let ganeti = run("hbal", &["-t", "data/unbalanced-drbd.data", "-C", "--commands", "pcs"]);
-    ganeti.code(1).stdout(is_empty()).stderr(contains("option --commands is for Pacemaker clusters"));
+    ganeti
+        .code(1)
+        .stdout(is_empty())
+        .stderr(contains("option --commands applies only to Pacemaker clusters"));
 }
 
 /// The number of further resources is exactly the same in both tools.
@@ -169,7 +172,7 @@ fn options_of_ganeti_are_refused() {
         let both = run(tool, &["-x", SIX, "-tdata/small.data"]).code(1).stdout("");
         both.stderr(contains("only one cluster can be named"));
         let alone = run(tool, &["-tdata/offline-nodes.data", "--skip-unsupported"]).code(1).stdout("");
-        alone.stderr(contains("option --skip-unsupported is for Pacemaker clusters"));
+        alone.stderr(contains("option --skip-unsupported applies only to Pacemaker clusters"));
     }
     for tool in ["hbal", "hsqueeze"] {
         let exec = run(tool, &["-x", SIX, "-X"]).code(1).stdout("");

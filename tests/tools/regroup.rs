@@ -500,7 +500,7 @@ fn exported_pools_that_are_none() {
         (json!(7), "group 'b': key 'diskparams': Unable to read JSObject: expected an object, found 7"),
         (json!({"rbd": {"pool": ""}}), "group 'b', diskparams, rbd: key 'pool': \"\" is not a name"),
         (json!({"rbd": {"pool": "a\u{1b}[2J"}}), "rbd: key 'pool': \"a\\u{1b}[2J\" is not a name"),
-        (json!({"gluster": {"port": 65536}}), "diskparams, gluster: key 'port': 65536 is no port"),
+        (json!({"gluster": {"port": 65536}}), "diskparams, gluster: key 'port': 65536 is not a port"),
     ] {
         let directory = exporting([None, Some(value)]);
         let address = format!("file://{}", directory.path().display());

@@ -30,12 +30,12 @@ fn what_cannot_be_simulated_is_one_line() {
     let cases = [
         (String::new(), "EOF while parsing"),
         ("{\"nodes\": []}".to_owned(), "missing field `vms`"),
-        (small("\"arrives\": -1"), "vm '<vm>': arrives: not a number of days, at least 0"),
+        (small("\"arrives\": -1"), "vm '<vm>': arrives must be a number of days, 0 or more"),
         (small("\"arrives\": NaN"), "expected value"),
         (small("\"arrives\": 1e999"), "number out of range"),
         (small("\"arrives\": \"1\""), "invalid type"),
-        (small("\"arrives\": 2, \"leaves\": 2"), "vm '<vm>': leaves: not a number of days after it arrives"),
-        (small("\"arrives\": 2, \"leaves\": 1"), "vm '<vm>': leaves: not a number of days after it arrives"),
+        (small("\"arrives\": 2, \"leaves\": 2"), "vm '<vm>': leaves must be a number of days after arrives"),
+        (small("\"arrives\": 2, \"leaves\": 1"), "vm '<vm>': leaves must be a number of days after arrives"),
         (small("\"arrives\": 1, \"arrives\": 1"), "duplicate field"),
         (small("\"arrives\": 1, \"node\": \"n\""), "unknown field"),
         (

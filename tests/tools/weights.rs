@@ -28,7 +28,7 @@ fn what_is_no_weight_is_refused() {
     for (value, problem) in [
         (
             "free_mem=2",
-            "there is no metric 'free_mem', did you mean 'free_mem_cv'?; there are: free_mem_cv, ",
+            "there is no metric 'free_mem', did you mean 'free_mem_cv'?\nHint: the valid words are free_mem_cv, ",
         ),
         ("n1_cnt", "'n1_cnt' is not NAME=WEIGHT"),
         ("n1_cnt=", "'' is not a number"),

@@ -1,4 +1,4 @@
-//! Reasons that bar an instance from a place, shared by every search for places.
+//! Obstacles that keep an instance from a place, shared by every search for places.
 
 use super::failure::FailKind;
 use super::placement::Rule;

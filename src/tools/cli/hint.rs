@@ -34,7 +34,7 @@ pub struct Stray {
 
 impl Stray {
     /// Returns the first positional word. An empty last word does not count.
-    pub fn among(spec: &dyn Program, words: getopt::Canonical) -> Option<Stray> {
+    pub fn positional(spec: &dyn Program, words: getopt::Canonical) -> Option<Stray> {
         let reads_text = spec.find(TEXT_DATA.shape.long).is_some();
         let mut strays = words.positional;
         // scripts pass an empty word if their variable for more options is empty; the default of
@@ -86,7 +86,7 @@ mod tests {
 
     fn hint(line: &[&str], is_shown: bool) -> Option<String> {
         let found = getopt::canonicalise(&hbal::SPEC.options(), &words(line));
-        Stray::among(&hbal::SPEC, found).unwrap().hint(is_shown)
+        Stray::positional(&hbal::SPEC, found).unwrap().hint(is_shown)
     }
 
     #[test]

@@ -69,18 +69,16 @@ impl Stop {
             }
             Stop::Syntax(text) => (text.clone(), ExitStatus::Usage),
             Stop::Value(error) => {
-                (format!("Error while parsing command line arguments:\n{error}\n"), ExitStatus::Failure)
+                let complaint = Complaint::new(error.to_string()).with_hint(error.problem.hint());
+                let lines = complaint.lines();
+                (format!("Error while parsing command line arguments:\n{lines}"), ExitStatus::Failure)
             }
             Stop::Positional(stray, tool) => {
                 // scripts know harep's message with a small letter
                 let this = if *tool == "harep" { "this" } else { "This" };
                 let complaint = Complaint::new(format!("{this} program doesn't take any arguments."));
                 let hint = stray.hint(std::io::stderr().is_terminal());
-                let complaint = match hint {
-                    Some(hint) => complaint.hint(hint),
-                    None => complaint,
-                };
-                (complaint.to_string(), ExitStatus::Failure)
+                (complaint.with_hint(hint).to_string(), ExitStatus::Failure)
             }
             Stop::Misplaced { option, command, owners } => {
                 let complaint = Complaint::new(format!("option --{option} does not apply to {command}"));
@@ -105,7 +103,7 @@ impl<O: ToolOptions> Spec<O> {
     /// Reads the command line of a program that takes options only.
     pub fn parse(&self, args: &[OsString]) -> Result<O, Stop> {
         let (options, words) = self.sort(args)?;
-        match Stray::among(self, words) {
+        match Stray::positional(self, words) {
             None => Ok(options),
             Some(stray) => Err(Stop::Positional(stray, self.name)),
         }

@@ -45,11 +45,7 @@ pub(super) struct ConfigError {
 impl ConfigError {
     /// The error for a person.
     pub(super) fn complaint(&self) -> Complaint {
-        let complaint = Complaint::new(self.to_string());
-        match &self.hint {
-            Some(hint) => complaint.hint(hint),
-            None => complaint,
-        }
+        Complaint::new(self.to_string()).with_hint(self.hint.clone())
     }
 }
 

@@ -174,7 +174,7 @@ impl ConfigReader<'_> {
         };
         let given = Given::named(option, value);
         if let Err(error) = option.check(&given) {
-            return self.problem(at, format!("{name}: {}", error.problem));
+            return self.hinted(at, format!("{name}: {}", error.problem), error.problem.hint());
         }
         let origin = self.origin(at);
         self.found.settings.push(ConfigSetting { name, scope, given, is_set, needs, origin });

@@ -179,7 +179,7 @@ pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     let signals = Signals::new([SIGINT, SIGTERM]).context("cannot prepare for signals")?;
     let clusters = watched(&options);
     // the first line has the address, so it is printed before the first reading, which may print messages
-    say(&format!("Listening on http://{}/metrics", listener.local_addr()?));
+    log_line(&format!("Listening on http://{}/metrics", listener.local_addr()?));
     begin(&clusters)?;
     serve::serve(listener, move || page(&clusters, SystemTime::now()), signals).context("cannot serve")?;
     Ok(ExitStatus::Success)
@@ -257,7 +257,7 @@ fn page(clusters: &[Arc<WatchedCluster>], now: SystemTime) -> String {
 }
 
 /// A line on standard error, from any thread.
-fn say(line: &str) {
+fn log_line(line: &str) {
     // nothing is left to do if even this cannot be written
     let _ = Output::to(Box::new(io::sink()), Box::new(io::stderr())).error_line(line);
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::say;
+use super::log_line;
 use super::survey::survey;
 use crate::load::merge::apply_node_options;
 use crate::model::shown::shown_name;
@@ -101,12 +101,12 @@ impl WatchedCluster {
                 record.survey = Some(took.saturating_sub(reading.took));
                 record.last_good = Some(reading.at);
                 known.figures = Some(Arc::new(reading.figures));
-                self.tell(&mut known, reading.warnings);
+                self.report(&mut known, reading.warnings);
             }
             Err(error) => {
                 record.up = false;
                 record.failures += 1;
-                self.tell(&mut known, Complaint::of(&error).lines());
+                self.report(&mut known, Complaint::of(&error).lines());
             }
         }
         known.reading = None;
@@ -126,12 +126,12 @@ impl WatchedCluster {
     }
 
     /// Reports messages about the cluster, unless they repeat the last ones.
-    fn tell(&self, known: &mut WatchState, message: String) {
+    fn report(&self, known: &mut WatchState, message: String) {
         if known.last_message != message {
             let name = shown_name(&self.label);
             match message.trim() {
-                "" => say(&format!("{name}: reading succeeds again")),
-                text => text.lines().for_each(|line| say(&format!("{name}: {line}"))),
+                "" => log_line(&format!("{name}: reading succeeds again")),
+                text => text.lines().for_each(|line| log_line(&format!("{name}: {line}"))),
             }
             known.last_message = message;
         }

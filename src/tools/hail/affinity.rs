@@ -18,7 +18,7 @@ use crate::search::requests::{Answer, Reply};
 pub(super) fn rule(options: &HailOptions) -> anyhow::Result<Option<Arc<AffinityRule>>> {
     let choices = &options.affinity;
     if !choices.asked {
-        return match choices.stray() {
+        return match choices.first_given() {
             Some(name) => bail!("option {name} needs --affinity"),
             None => Ok(None),
         };

@@ -46,7 +46,7 @@ pub(super) fn run(
     // Scripts must get the standard error that they know, so the note is only for people.
     let for_people = options.load.verbosity > 0 && io::stderr().is_terminal();
     if options.disk_template.is_none() && for_people {
-        let note = format!("Note: disk template '{template}', the first of the cluster's policy, is taken");
+        let note = format!("Note: disk template '{template}', the first of the cluster's policy, is used");
         output.error_line(&note)?;
     }
     let form = if options.output.machine_readable { Form::Shell } else { Form::Text };

@@ -22,7 +22,7 @@ const MOST: u64 = 16 << 20;
 
 /// State of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Found {
+enum PathState {
     Nothing,
     /// A file or link that this program might have installed.
     Marked(Fingerprint),
@@ -31,30 +31,30 @@ enum Found {
     Odd,
 }
 
-impl Found {
-    fn at(path: &Path) -> anyhow::Result<Found> {
-        Found::look(path).with_context(|| path.display().to_string())
+impl PathState {
+    fn at(path: &Path) -> anyhow::Result<PathState> {
+        PathState::look(path).with_context(|| path.display().to_string())
     }
 
-    fn look(path: &Path) -> io::Result<Found> {
+    fn look(path: &Path) -> io::Result<PathState> {
         let about = match fs::symlink_metadata(path) {
             Ok(about) => about,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(PathState::Nothing),
             Err(error) => return Err(error),
         };
         Ok(match about.file_type() {
-            kind if kind.is_symlink() => Found::Marked(Fingerprint::Link(fs::read_link(path)?)),
-            kind if kind.is_dir() => Found::Directory,
+            kind if kind.is_symlink() => PathState::Marked(Fingerprint::Link(fs::read_link(path)?)),
+            kind if kind.is_dir() => PathState::Directory,
             kind if kind.is_file() && about.len() <= MOST => {
-                Found::Marked(Fingerprint::Digest(half_digest(fs::read(path)?)))
+                PathState::Marked(Fingerprint::Digest(half_digest(fs::read(path)?)))
             }
-            _ => Found::Odd,
+            _ => PathState::Odd,
         })
     }
 
     /// Tells if this program installed it.
     fn is_ours(&self, marks: &[Fingerprint]) -> bool {
-        matches!(self, Found::Marked(mark) if marks.contains(mark))
+        matches!(self, PathState::Marked(mark) if marks.contains(mark))
     }
 }
 
@@ -125,10 +125,10 @@ impl<'g> Changes<'g> {
         let mut changes = Changes::default();
         for file in files {
             let marks = recorded.marks(&file.path);
-            match Found::at(&file.path)? {
-                Found::Nothing => changes.missing.push(file),
-                Found::Directory => changes.directories.push(file.path.clone()),
-                found if found == Found::Marked(file.mark()) => {
+            match PathState::at(&file.path)? {
+                PathState::Nothing => changes.missing.push(file),
+                PathState::Directory => changes.directories.push(file.path.clone()),
+                found if found == PathState::Marked(file.mark()) => {
                     // A file that was right before the first installation stays at the removal.
                     if !marks.is_empty() {
                         changes.kept.push(file);
@@ -141,7 +141,7 @@ impl<'g> Changes<'g> {
             }
         }
         for item in recorded.items.iter().filter(|item| files.iter().all(|file| file.path != item.path)) {
-            if Found::at(&item.path)?.is_ours(&item.marks) {
+            if PathState::at(&item.path)?.is_ours(&item.marks) {
                 changes.stale.push(item.path.clone());
             }
         }
@@ -283,8 +283,8 @@ impl<'r> Removal<'r> {
     pub(super) fn of(recorded: &'r InstallationRecord) -> anyhow::Result<Self> {
         let mut removal = Removal { recorded, ours: Vec::new(), changed: Vec::new() };
         for item in &recorded.items {
-            match Found::at(&item.path)? {
-                Found::Nothing => {}
+            match PathState::at(&item.path)? {
+                PathState::Nothing => {}
                 found if found.is_ours(&item.marks) => removal.ours.push(&item.path),
                 _ => removal.changed.push(&item.path),
             }

@@ -56,7 +56,7 @@ impl AffinityChoices {
     }
 
     /// The first given option that makes sense only for placement by keys.
-    pub(crate) fn stray(&self) -> Option<&'static str> {
+    pub(crate) fn first_given(&self) -> Option<&'static str> {
         let given = [
             (self.order.is_some(), "--order"),
             (self.random_tie.is_some(), "--tie"),

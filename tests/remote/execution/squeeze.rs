@@ -218,7 +218,10 @@ fn a_drained_node_is_no_loop() {
         cluster.tag("node4.vc.test", "htools:standby:1");
     }
     let (_, stderr) = execute(&place, MORNING, &["-q"]).ends(1);
-    has(&stderr, "node4.vc.test was set online and is still out of use: is it drained?\n");
+    has(
+        &stderr,
+        "node node4.vc.test was set online but is still not in use\nHint: check whether the node is drained\n",
+    );
     assert_eq!(jobs(&place).iter().filter(|job| *job == "power-on node4").count(), 1);
 }
 
@@ -293,7 +296,7 @@ fn over_the_remote_api() {
     assert_eq!(stdout, "");
     has(
         &stderr,
-        "Error: hsqueeze: the remote API cannot switch the power of nodes: --exec with --master needs --power-command\n",
+        "Error: hsqueeze: the remote API cannot switch the power of nodes\nHint: use --power-command with --exec and --master\n",
     );
     assert_eq!(place.world.lock().submissions.len(), 0);
     let (stdout, stderr) = run(&[NIGHT, &["-q", "--power-command=./switch -s north"]].concat()).ends(0);
@@ -403,8 +406,8 @@ fn the_remote_api_copies_no_disks() {
     let (_, stderr) = Running::start(command).wait().ends(1);
     has(
         &stderr,
-        "Error: hsqueeze: the remote API cannot move instances with disks on one node only, such as inst12.vc.test: \
-         use --luxi on the master, or leave --all out\n",
+        "Error: hsqueeze: the remote API cannot move instances with disks on one node only, such as inst12.vc.test\n\
+         Hint: use --luxi on the master, or omit --all\n",
     );
     assert_eq!(place.world.lock().submissions.len(), 0);
 }

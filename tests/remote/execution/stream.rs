@@ -117,7 +117,7 @@ fn jobsets_have_windows_and_pauses_too() {
     running.signal(Signal::USR1);
     let (_, stderr) = running.wait().ends(0);
     assert!(stderr.contains("Paused: no new steps are begun until the next SIGUSR1\n"), "{stderr}");
-    assert!(stderr.contains("Going on\n"), "{stderr}");
+    assert!(stderr.contains("Continued\n"), "{stderr}");
     complete(&place);
 }
 
@@ -143,7 +143,7 @@ fn a_saved_plan_is_applied_and_taken_back() {
     assert_eq!(place.world.lock().cluster.places(), before);
     assert_ne!(before, end());
     let (_, stderr) = htools(&place, &["undo", "J", "--ignore-soft-errors"]).ends(1);
-    assert!(stderr.contains("and the step took it to "), "{stderr}");
+    assert!(stderr.contains("but the step moved it to "), "{stderr}");
 }
 
 #[test]

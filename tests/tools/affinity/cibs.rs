@@ -58,17 +58,17 @@ fn attributes_that_are_no_keys_are_told_and_escaped() {
 fn options_that_do_not_go_with_cibs_are_refused() {
     for (words, problem) in [
         (&["--ram-ratio", "2"][..], "a CIB has no measured figures"),
-        (&["--plan"], "option --plan is for Ganeti clusters"),
+        (&["--plan"], "option --plan applies only to Ganeti clusters"),
         (&["--dot"], "option --transition-dot does not apply to placement by keys"),
         (&["--transition"], "option --transition does not apply to placement by keys"),
-        (&["--commands", "cib", "--json"], "--commands is printed alone"),
-        (&["--commands", "cib", "--verify"], "--commands is printed alone"),
+        (&["--commands", "cib", "--json"], "option --commands cannot be given with"),
+        (&["--commands", "cib", "--verify"], "option --commands cannot be given with"),
         (&["-t", "data/keys.data"], "needs a document with keys"),
         (&["--live"], "options -x and --live exclude"),
-        (&["-X"], "--commands FORM tells what has to be typed"),
+        (&["-X"], "--commands FORM prints the commands for it"),
         (&["--undo"], "do not apply to placement by keys"),
         (&["--stickiness", "1"], "--stickiness"),
-        (&["fit", "cpu=1"], "not known of placement by keys"),
+        (&["fit", "cpu=1"], "does not apply"),
     ] {
         of_pacemaker(words, cib()).code(1).stdout("").stderr(contains(problem));
     }
@@ -76,7 +76,9 @@ fn options_that_do_not_go_with_cibs_are_refused() {
     // A device that appears only in a node's history would be enough.
     let frozen = cib().replace("<primitive id=\"fence\" class=\"stonith\" type=\"fence_sbd\"/>", "");
     let frozen = frozen.replace("class=\"stonith\"", "class=\"ocf\"");
-    of_pacemaker(&[], frozen).code(0).stderr(contains("there is no device for it: Pacemaker starts nothing"));
+    of_pacemaker(&[], frozen)
+        .code(0)
+        .stderr(contains("there is no fencing device, so Pacemaker starts no resources"));
 }
 
 /// Stopped resources have copies of the sticky keys of the node where they last ran, according to the history.

@@ -43,7 +43,7 @@ fn what_cannot_be_placed_by_is_one_line() {
             own(
                 r#""nic": {"system": [{"name": "a", "value": 1, "weight": 1}, {"name": "a", "value": 1, "weight": 1}]}"#,
             ),
-            "key 'a' is there twice",
+            "key 'a' is given twice",
         ),
         (
             own(r##""vdc": {"system": [{"name": "#FOO", "value": 0, "weight": 1}]}"##),
@@ -51,7 +51,7 @@ fn what_cannot_be_placed_by_is_one_line() {
         ),
         (
             own(r##""server": {"system": [{"name": "#RAM", "value": 1, "weight": 1}]}"##),
-            "server: key '#RAM' is a special key whose value is not 0",
+            "server: key '#RAM' is a special key, whose value must be 0",
         ),
         (
             own(r#""vdc": {"customer": [{"name": "a", "value": 1, "weight": 1}]}"#),
@@ -70,10 +70,10 @@ fn what_cannot_be_placed_by_is_one_line() {
             own(r#""server": {"customer": [{"name": "a", "value": 1, "weight": 1e308}]}"#),
             "the weight is not between -1e12 and 1e12",
         ),
-        (own(r#""server": {}, "vdc": {}, "server": {}"#), "level 'server' is there twice"),
+        (own(r#""server": {}, "vdc": {}, "server": {}"#), "level 'server' is given twice"),
         (own(r#""sever": {}"#), "there is no level 'sever'"),
         (own(r#""cluster": {}"#), "a vm cannot have keys of the cluster"),
-        (small("", "").replace("\"n\"", "\"\""), "it has none"),
+        (small("", "").replace("\"n\"", "\"\""), "the name is empty or not unique"),
         (small("", "").replace("8192", "-1"), "invalid value"),
         (small("", "").replace("8192", "1e300"), "invalid type"),
         (small("", "").replace("\"ram\": 512", "\"ram\": 512, \"node\": \"x\""), "there is no node 'x'"),
@@ -122,7 +122,7 @@ fn options_go_before_the_document() {
         (&["--tie", "random"], "--seed"),
         (&["--seed", "1"], "--tie random"),
         (&["--strategy", "balanced"], "--strategy does not apply to documents with keys"),
-        (&["-x", "data/pacemaker-small.xml"], "-j stands alone"),
+        (&["-x", "data/pacemaker-small.xml"], "no other cluster can be named"),
         (&["--dot"], "option --transition-dot does not apply"),
         (&["survive"], "option --fleet does not apply to `hplace survive'"),
     ] {

@@ -95,7 +95,7 @@ fn options_of_one_kind_of_cluster_are_refused_for_the_other() {
     for (words, problem) in [
         (&["--ram-ratio", "-1"][..], "between 0 and 1000"),
         (&["--stickiness", "3"], "--stickiness does not apply to placement by keys"),
-        (&["-x", "data/pacemaker-small.xml"], "or one cluster: -x FILE"),
+        (&["-x", "data/pacemaker-small.xml"], "or one cluster\nHint: name a document with -j FILE"),
     ] {
         of_ganeti(words, &keys()).code(1).stdout("").stderr(contains(problem));
     }
@@ -154,7 +154,10 @@ fn plans_are_shown_saved_and_read_again() {
             "--plan applies only to Ganeti clusters",
         ),
         (&["--strategy", "affinity", "-t", "data/keys.data", "--plan", "--json"], "exclude each other"),
-        (&["--strategy", "affinity", "-t", "data/keys.data", "--print-plan", "dot"], "without --plan"),
+        (
+            &["--strategy", "affinity", "-t", "data/keys.data", "--print-plan", "dot"],
+            "--print-plan needs --plan",
+        ),
         (&["-t", "data/keys.data", "--save-plan", &file], "--save-plan belongs to `hplace affinity'"),
         (&["-t", "data/keys.data", "--plan"], "--plan belongs to `hplace affinity'"),
     ] {

@@ -33,7 +33,7 @@ fn names_in_options() {
     let list = "Node group nope not found. Node group list is:\n  default\nError: Aborting.\nHint: -G needs the name or UUID of one of these groups\n";
     assert_eq!((run.status, run.stderr.as_str()), (Some(1), list));
     let run = place.run(&["hbal", "-t", &sample("groups.data"), "--json"]);
-    let list = "Found multiple node groups:\n  rack-a\n  rack-b\n  archive\nError: Aborting: choose a group with -G NAME, the worst with --worst-group, or all with --all-groups\n";
+    let list = "Found multiple node groups:\n  rack-a\n  rack-b\n  archive\nError: Aborting.\nHint: choose a group with -G NAME, or use --worst-group or --all-groups\n";
     assert_eq!((run.status, run.stderr.as_str(), run.stdout.as_str()), (Some(1), list, ""));
 }
 
@@ -49,8 +49,8 @@ fn what_this_version_cannot_do() {
         place.fails(&[tool, "-Lnosuch"], no_socket);
         place.fails(
             &[tool],
-            "failed to load data, aborting: No backend selected! Exiting. \
-             Name one: -t FILE, -m ADDRESS (RAPI), or -L (LUXI)",
+            "failed to load data, aborting: No backend selected! Exiting.\n\
+             Hint: name a cluster with -t FILE, -m ADDRESS (RAPI) or -L (LUXI)",
         );
         place.fails(
             &[tool, "-t", &good, "-m", "x"],

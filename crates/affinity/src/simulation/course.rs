@@ -1,7 +1,7 @@
 //! Simulation of one strategy, day by day.
 
 use super::choosers::{ByKeys, ByPreference, ByScore, Chooser, hosts};
-use super::gauge::Gauge;
+use super::gauge::NodeReadings;
 use super::nights::{self, NightMove};
 use super::tenants::Tenants;
 use super::timeline::{Timeline, TimelineEvent};
@@ -36,7 +36,7 @@ pub(super) struct SimulatedDays<'t> {
     pub(super) tenants: Tenants<'t>,
     chooser: Box<dyn Chooser + 't>,
     nights: NightWork,
-    gauge: Gauge,
+    gauge: NodeReadings,
     refused: RefusedRentals,
     days: Vec<SimulatedDay>,
 }
@@ -57,7 +57,7 @@ impl<'t> SimulatedDays<'t> {
         };
         let mut tenants = Tenants::none(timeline, wishes);
         timeline.residents().for_each(|(rental, node)| tenants.settle(rental, node, 0.0));
-        let mut gauge = Gauge::default();
+        let mut gauge = NodeReadings::default();
         gauge.read(&tenants);
         SimulatedDays {
             tenants,

@@ -13,7 +13,7 @@ use super::batch::{LaneJob, Scorer};
 use super::board::ReplacedRows;
 use super::exact_sums::next_power;
 use super::metrics::LANES;
-use super::trail::Trail;
+use super::trail::PartialSums;
 
 /// Limit on the number of sums of squares. With very many different means, positions are hardly ever equal.
 const MOST_TRAILS: usize = 64;
@@ -53,7 +53,7 @@ impl ZoneStarts {
     }
 
     /// Cuts around every row in which a sum may not be advanced by the same amount.
-    fn cut(&mut self, trail: &Trail, changes: &LaneChanges) {
+    fn cut(&mut self, trail: &PartialSums, changes: &LaneChanges) {
         let rows = self.begins.len();
         let mut stops = trail.stops().iter().peekable();
         let (mut binade, mut uniform) = (f64::NAN, false);
@@ -136,7 +136,7 @@ impl Scorer<'_> {
                     return None;
                 }
                 let square = |value: f64| (value - mean) * (value - mean);
-                let trail = Trail::of(column.iter().map(|value| square(*value)));
+                let trail = PartialSums::of(column.iter().map(|value| square(*value)));
                 cuts.cut(&trail, &changes(&examples, column, square));
             }
         }
@@ -181,7 +181,7 @@ mod tests {
     fn zones(column: &[f64], few: &[f64], new: (f64, f64)) -> Zones {
         let mut cuts = ZoneStarts { begins: vec![false; column.len()] };
         let most = (new.0 - few[0]).abs() + (new.1 - few[1]).abs();
-        cuts.cut(&Trail::of(column.iter().copied()), &LaneChanges { most, values: vec![new.0, new.1] });
+        cuts.cut(&PartialSums::of(column.iter().copied()), &LaneChanges { most, values: vec![new.0, new.1] });
         cuts.zones()
     }
 

@@ -1,12 +1,12 @@
 //! Conditions on the cluster that a place must meet, beyond the rules of its own nodes.
 
 use super::{Conditions, InstanceToPlace};
-use htools_model::redundancy::global::Guard;
+use htools_model::redundancy::global::RedundancyCheck;
 use htools_model::{Cluster, Instance, NodeIdx, Place, ReserveForInstance};
 
 /// Conditions that must hold after an instance is placed.
 pub(crate) struct PlacementChecks<'c> {
-    guard: Option<Guard<'c>>,
+    guard: Option<RedundancyCheck<'c>>,
     redundancy_as: &'c Instance,
     reserves: Reserves<'c>,
 }
@@ -29,7 +29,7 @@ impl<'c> PlacementChecks<'c> {
         newcomer: InstanceToPlace<'c>,
         conditions: &Conditions,
     ) -> Option<PlacementChecks<'c>> {
-        let guard = conditions.redundancy.as_ref().map(|scope| Guard::new(cluster, nodes, scope));
+        let guard = conditions.redundancy.as_ref().map(|scope| RedundancyCheck::new(cluster, nodes, scope));
         let reserves = Reserves::of(cluster, newcomer.redundancy_as, conditions);
         let counts = guard.is_some() || reserves.count(nodes);
         counts.then_some(PlacementChecks { guard, redundancy_as: newcomer.redundancy_as, reserves })

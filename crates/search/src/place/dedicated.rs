@@ -2,7 +2,7 @@
 //! instances ("lost allocations").
 
 use super::aftermath::Reserves;
-use super::fit::Fit;
+use super::fit::PlaceTester;
 use super::{Conditions, PlaceMetric, PlaceSearch, Targets, select};
 use htools_model::{
     Cluster, DiskTemplate, Instance, InstanceDetails, InstancePolicy, InstanceSpec, Ledger, Mib, NodeSpec,
@@ -17,7 +17,7 @@ pub(crate) fn find(
     conditions: &Conditions,
 ) -> PlaceSearch {
     let conditions = Conditions { redundancy: None, ..conditions.clone() };
-    let fit = Fit::new(cluster, instance, &conditions);
+    let fit = PlaceTester::new(cluster, instance, &conditions);
     let mut reserves = Reserves::of(cluster, instance, &conditions);
     let mut rated = |place: Result<Place, Obstacle>| {
         let place = place?;

@@ -7,16 +7,16 @@ use htools_model::{
 
 /// Tries places for one instance.
 #[derive(Clone, Copy)]
-pub struct Fit<'a> {
+pub struct PlaceTester<'a> {
     cluster: &'a Cluster,
     instance: &'a Instance,
     strictness: Strictness,
 }
 
-impl<'a> Fit<'a> {
+impl<'a> PlaceTester<'a> {
     /// Prepares to place `instance`, which is not on the cluster yet.
-    pub fn new(cluster: &'a Cluster, instance: &'a Instance, conditions: &Conditions) -> Fit<'a> {
-        Fit { cluster, instance, strictness: conditions.strictness() }
+    pub fn new(cluster: &'a Cluster, instance: &'a Instance, conditions: &Conditions) -> PlaceTester<'a> {
+        PlaceTester { cluster, instance, strictness: conditions.strictness() }
     }
 
     /// Places the instance on one or two nodes.

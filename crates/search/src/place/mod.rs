@@ -18,7 +18,7 @@ mod singles;
 mod targets;
 
 pub(crate) use aftermath::{PlacementChecks, Reserves};
-pub use fit::Fit;
+pub use fit::PlaceTester;
 pub use targets::{NoTargets, Targets};
 
 use self::floor::Floor;

@@ -1,7 +1,7 @@
 //! Searches for a place by trying each one. It is the reference for the faster searches, and is used where they
 //! gain nothing.
 
-use super::fit::Fit;
+use super::fit::PlaceTester;
 use super::{Conditions, InstanceToPlace, PlaceMetric, PlaceSearch, PlacementChecks, Targets, select};
 use htools_model::score::{Board, NodeChange, PairUpdate, Touched};
 use htools_model::{Cluster, FailCounts, Instance, NodeIdx, Obstacle, Place};
@@ -17,7 +17,7 @@ pub fn find(
     let mut checks = PlacementChecks::of(cluster, nodes, newcomer, conditions);
     let mut holds = |place: &Place| checks.as_mut().is_none_or(|checks| checks.holds(place));
     let board = Board::new(cluster, nodes);
-    let fit = Fit::new(cluster, newcomer.instance, conditions);
+    let fit = PlaceTester::new(cluster, newcomer.instance, conditions);
     if let Targets::Singles(targets) = targets {
         let places = targets.iter().map(|t| fit.single(*t));
         let (places, failures) =

@@ -96,13 +96,13 @@ pub enum RoomFound {
 
 /// Additional results collected for the reply.
 #[derive(Debug, Default)]
-struct Notes {
+struct ReplyNotes {
     added: Vec<InstanceIdx>,
     why: Vec<PlacementObstacles>,
     room: RoomFound,
 }
 
-impl Notes {
+impl ReplyNotes {
     /// Adds the obstacles of an instance to those already noted.
     fn explain(&mut self, why: PlacementObstacles) {
         match self.why.last_mut() {
@@ -202,7 +202,7 @@ pub fn is_dedicated(cluster: &Cluster, request: &Request) -> bool {
 pub fn answer(cluster: Cluster, request: Request, settings: &Settings) -> Reply {
     let mut cluster = Draft::from(cluster);
     let start = cluster.mark();
-    let mut notes = Notes::default();
+    let mut notes = ReplyNotes::default();
     let answer = match request {
         Request::Allocate { instance, group, restrict_to } => {
             placing::allocate(&mut cluster, &mut notes, instance, group, restrict_to, settings)
@@ -223,7 +223,7 @@ pub fn answer(cluster: Cluster, request: Request, settings: &Settings) -> Reply 
             Ok(moving::change_group(&mut cluster, &mut notes, &instances, &targets, settings))
         }
     };
-    let Notes { added, why, room } = notes;
+    let ReplyNotes { added, why, room } = notes;
     if answer.is_err() {
         cluster.back_to(start);
         return Reply { answer, cluster: cluster.into_cluster(), added: Vec::new(), why, room };

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::groups::PlaceRequirements;
-use super::{Answer, Failure, Notes, Settings, groups, why};
+use super::{Answer, Failure, ReplyNotes, Settings, groups, why};
 use crate::place::Conditions;
 use crate::place::evacuation::{Destination, EvacuationObstacle, Moved, evacuate};
 use crate::why::StayCause;
@@ -12,7 +12,7 @@ use htools_model::{Cluster, Draft, EvacMode, GroupIdx, InstanceIdx, Mirroring, N
 /// Finds other nodes for instances, in their group.
 pub(super) fn node_evacuate(
     cluster: &mut Draft,
-    notes: &mut Notes,
+    notes: &mut ReplyNotes,
     instances: &[InstanceIdx],
     mode: EvacMode,
     settings: &Settings,
@@ -52,7 +52,7 @@ pub(super) fn node_evacuate(
 /// Finds another group for an instance that is stuck in its own, if the settings allow it.
 fn elsewhere(
     cluster: &mut Draft,
-    notes: &mut Notes,
+    notes: &mut ReplyNotes,
     idx: InstanceIdx,
     mode: EvacMode,
     stuck: EvacuationObstacle,
@@ -111,7 +111,7 @@ fn nodes_to_leave(cluster: &Cluster, instances: &[InstanceIdx], mode: EvacMode) 
 /// Finds another node for an instance, to replace one of its present nodes.
 pub(super) fn relocate(
     cluster: &mut Draft,
-    notes: &mut Notes,
+    notes: &mut ReplyNotes,
     idx: InstanceIdx,
     required_nodes: i64,
     from: &[NodeIdx],
@@ -148,7 +148,7 @@ pub(super) fn relocate(
 /// Finds another group for instances.
 pub(super) fn change_group(
     cluster: &mut Draft,
-    notes: &mut Notes,
+    notes: &mut ReplyNotes,
     instances: &[InstanceIdx],
     targets: &[GroupIdx],
     settings: &Settings,
@@ -192,7 +192,7 @@ struct TargetGroups<'a> {
 /// next group is tried.
 fn to_another_group(
     cluster: &mut Draft,
-    notes: &mut Notes,
+    notes: &mut ReplyNotes,
     idx: InstanceIdx,
     others: &TargetGroups<'_>,
     settings: &Settings,

@@ -2,7 +2,7 @@
 
 use super::groups::{GroupChoice, GroupTrial, PlaceRequirements};
 use super::why::PlacementObstacles;
-use super::{Answer, Failure, Notes, RoomFound, Settings, groups, room, why};
+use super::{Answer, Failure, ReplyNotes, RoomFound, Settings, groups, room, why};
 use crate::place;
 use crate::place::{Conditions, InstanceToPlace, Targets};
 use crate::why::{GroupObstacle, GroupWhy};
@@ -61,7 +61,12 @@ fn nodes_of(place: &Place) -> Vec<NodeIdx> {
 }
 
 /// Adds an instance at the place chosen for it.
-fn settle(cluster: &mut Draft, notes: &mut Notes, instance: &Instance, choice: &GroupChoice) -> Vec<NodeIdx> {
+fn settle(
+    cluster: &mut Draft,
+    notes: &mut ReplyNotes,
+    instance: &Instance,
+    choice: &GroupChoice,
+) -> Vec<NodeIdx> {
     let Some(place) = choice.place() else { return Vec::new() };
     notes.added.push(cluster.adopt(instance, place));
     nodes_of(place)
@@ -99,7 +104,7 @@ fn make_room(
 /// Finds a place for one new instance.
 pub(super) fn allocate(
     cluster: &mut Draft,
-    notes: &mut Notes,
+    notes: &mut ReplyNotes,
     allocation: Allocation,
     group: Option<String>,
     restrict_to: Option<Vec<String>>,
@@ -134,7 +139,7 @@ pub(super) fn allocate(
 /// group, all of them need a place.
 pub(super) fn multi_allocate(
     cluster: &mut Draft,
-    notes: &mut Notes,
+    notes: &mut ReplyNotes,
     allocations: Vec<Allocation>,
     group: Option<String>,
     settings: &Settings,

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 
 use crate::why::RefusedPlace;
-use htools_model::redundancy::global::{Guard, Scope};
+use htools_model::redundancy::global::{RedundancyCheck, Scope};
 use htools_model::units::floor_to_i64;
 use htools_model::{
     Cluster, Disk, DiskTemplate, Instance, InstanceDetails, InstancePolicy, Ledger, Mib, NodeIdx, Obstacle,
@@ -127,7 +127,8 @@ impl Reserve {
             Reverse(node.state.ledger.mem_unallocated(&node.spec))
         };
         online.sort_by_key(room);
-        let mut guard = Guard::new(cluster, nodes, &Scope { online_only: true, ..Scope::default() });
+        let mut guard =
+            RedundancyCheck::new(cluster, nodes, &Scope { online_only: true, ..Scope::default() });
         guard.begin_with(*stuck);
         let mut tried = online.iter().take(TRIED);
         let usable = tried.any(|node| {

@@ -11,7 +11,7 @@ pub use shortfall::{Shortfall, missing};
 use super::Stopped;
 use super::groups::health::Health;
 use super::moves::{Refusal, Trial};
-use super::place::{Conditions, Fit, NoTargets, Targets};
+use super::place::{Conditions, NoTargets, PlaceTester, Targets};
 use htools_model::{
     Cluster, GroupIdx, Immobile, Instance, Ledger, Move, NodeIdx, Obstacle, Placement, PoolIdx, Rule,
 };
@@ -123,7 +123,7 @@ pub struct RefusedPlace {
 }
 
 impl RefusedPlace {
-    /// The hurdle at a node with the given ledger.
+    /// The place, refused by a node with the given ledger.
     pub(crate) fn new(
         cluster: &Cluster,
         instance: &Instance,
@@ -136,7 +136,7 @@ impl RefusedPlace {
         RefusedPlace { mv: None, place, node, obstacle, shortfall }
     }
 
-    /// The hurdle at a place in its present state.
+    /// A place that is refused in its present state.
     pub(crate) fn of_place(
         cluster: &Cluster,
         instance: &Instance,
@@ -150,7 +150,7 @@ impl RefusedPlace {
         RefusedPlace::new(cluster, instance, place, node, &cluster.node(node).state.ledger, obstacle)
     }
 
-    /// The hurdle of a move that ends on an offline node.
+    /// The target of a move that would end on an offline node.
     pub(crate) fn offline(instance: &Instance, mv: Move, node: NodeIdx) -> RefusedPlace {
         RefusedPlace {
             mv: Some(mv),
@@ -207,7 +207,7 @@ pub struct Nearest {
 }
 
 impl Nearest {
-    /// Collects some hurdles.
+    /// Collects some refused places.
     pub(crate) fn of(refused_places: impl Iterator<Item = RefusedPlace>) -> Nearest {
         let mut nearest = Nearest::default();
         refused_places.for_each(|refused_place| nearest.push(refused_place));
@@ -233,7 +233,7 @@ pub(super) fn places<'a>(
     instance: &'a Instance,
     conditions: &Conditions,
 ) -> impl Iterator<Item = (Placement, Option<Obstacle>)> + 'a {
-    let fit = Fit::new(cluster, instance, conditions);
+    let fit = PlaceTester::new(cluster, instance, conditions);
     targets.primaries().iter().flat_map(move |&primary| {
         let single = matches!(targets, Targets::Singles(_)).then_some(None);
         let mut is_refused = false;

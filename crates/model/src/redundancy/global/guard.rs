@@ -9,7 +9,7 @@ use super::{Scope, quick, relocation, simulate};
 use crate::{Cluster, Instance, Mib, NodeIdx, Place, Placement};
 
 /// A state of a set of nodes, prepared to check the effect of new instances on its redundancy.
-pub struct Guard<'c> {
+pub struct RedundancyCheck<'c> {
     cluster: &'c Cluster,
     scope: Scope,
     figures: Figures,
@@ -25,11 +25,11 @@ pub struct Guard<'c> {
     suspect: Option<NodeIdx>,
 }
 
-impl<'c> Guard<'c> {
+impl<'c> RedundancyCheck<'c> {
     /// Prepares to check arrivals on a cluster of which `nodes` (ascending) are in use.
-    pub fn new(cluster: &'c Cluster, nodes: &[NodeIdx], scope: &Scope) -> Guard<'c> {
+    pub fn new(cluster: &'c Cluster, nodes: &[NodeIdx], scope: &Scope) -> RedundancyCheck<'c> {
         let figures = Figures::of(cluster, nodes, scope.departures);
-        let mut guard = Guard {
+        let mut guard = RedundancyCheck {
             cluster,
             scope: scope.clone(),
             figures,

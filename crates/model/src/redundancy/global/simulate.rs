@@ -43,7 +43,7 @@ pub struct NodeObstacle {
 
 /// Tells if all primaries of `node` find a place when it is lost. `nodes` (ascending) is the set of nodes that count.
 pub fn evacuates(cluster: &Cluster, nodes: &[NodeIdx], node: NodeIdx, departures: Departures) -> bool {
-    lose(cluster, None, nodes, &[node], Question::WhetherAll(departures)).is_empty()
+    relocate_lost_primaries(cluster, None, nodes, &[node], Question::WhetherAll(departures)).is_empty()
 }
 
 /// The same after a new instance has arrived.
@@ -62,18 +62,18 @@ pub(super) fn evacuates_with(
     };
     arrived.settle_pools(&cluster.node(place.placement.primary).spec);
     let question = Question::WhetherAll(figures.departures());
-    lose(cluster, Some((&arrived, place)), figures.nodes(), &[node], question).is_empty()
+    relocate_lost_primaries(cluster, Some((&arrived, place)), figures.nodes(), &[node], question).is_empty()
 }
 
 /// The primaries of one group's `nodes` (ascending) that find no place if the nodes `lost` are lost together. Some of
 /// `lost` may be in other groups.
 pub fn casualties(cluster: &Cluster, nodes: &[NodeIdx], lost: &[NodeIdx]) -> Vec<UnplacedInstance> {
-    lose(cluster, None, nodes, lost, Question::WhoAndWhy)
+    relocate_lost_primaries(cluster, None, nodes, lost, Question::WhoAndWhy)
 }
 
 /// [`casualties`] among the instances that keep their disks, without the obstacles.
 pub(super) fn without_copies(cluster: &Cluster, nodes: &[NodeIdx], lost: &[NodeIdx]) -> Vec<InstanceIdx> {
-    let casualties = lose(cluster, None, nodes, lost, Question::Who);
+    let casualties = relocate_lost_primaries(cluster, None, nodes, lost, Question::Who);
     casualties.into_iter().map(|casualty| casualty.instance).collect()
 }
 
@@ -101,7 +101,7 @@ impl Question {
 type NewInstance<'a> = (&'a Instance, &'a Place);
 
 /// Finds places for the primaries of the lost nodes, as far as the question needs them.
-fn lose(
+fn relocate_lost_primaries(
     cluster: &Cluster,
     arrival: Option<NewInstance<'_>>,
     nodes: &[NodeIdx],

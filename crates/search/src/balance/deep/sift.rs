@@ -41,16 +41,16 @@ impl NodeRating {
 }
 
 /// A selection of nodes: see the module documentation.
-pub(super) struct Sift {
+pub(super) struct NodeSelection {
     /// For each lane, the mean, and the derivative of the score by the sum of squares.
     pull: Vec<(f64, f64)>,
     /// Nodes that are tried first.
     pool: Vec<u32>,
 }
 
-impl Sift {
+impl NodeSelection {
     /// Rates the nodes in their present state. `typical` are mobiles that represent those looking for a place.
-    pub(super) fn of(at: &Arrangement<'_>, typical: &[u32]) -> Sift {
+    pub(super) fn of(at: &Arrangement<'_>, typical: &[u32]) -> NodeSelection {
         let terrain = at.terrain;
         let n = terrain.online.len().max(1) as f64;
         let pull = terrain.lanes.weight.iter().enumerate().map(|(lane, weight)| {
@@ -59,7 +59,7 @@ impl Sift {
             let deviation = (terrain.online.iter().map(square).sum::<f64>() / n).sqrt();
             (mean, weight / (2.0 * n * deviation.max(1e-6)))
         });
-        let mut sift = Sift { pull: pull.collect(), pool: terrain.online.clone() };
+        let mut sift = NodeSelection { pull: pull.collect(), pool: terrain.online.clone() };
         if terrain.online.len() > POOL && !typical.is_empty() {
             let mut pool = Vec::new();
             for mobile in typical {
