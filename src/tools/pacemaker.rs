@@ -111,7 +111,7 @@ pub(super) fn check(
     if let Some(execution) = execution.filter(|execution| execution.exec) {
         ensure!(
             cib.live,
-            anyhow!("option --exec cannot change a file").hint("use --live on a node of the cluster")
+            anyhow!("option --exec needs a live cluster").hint("use --live on a node of the cluster")
         );
         ensure!(!output.json, "options --json and --exec exclude each other");
         check_journal(execution.journal.as_deref())?;

@@ -352,7 +352,7 @@ fn problems_in_rows_name_object_field_and_value() {
     );
     assert_eq!(cell(0, 6, json!([4, 1])), node("field 'ctotal': the master says that the node is offline"));
     assert_eq!(cell(0, 6, json!([5, 1])), node("field 'ctotal': 5 is not a status"));
-    assert_eq!(cell(0, 6, json!([4.6, 1])), node("field 'ctotal': 4.6 is no status"));
+    assert_eq!(cell(0, 6, json!([4.6, 1])), node("field 'ctotal': 4.6 is not a status"));
     assert_eq!(cell(0, 7, json!([0, "x"])), node("field 'cnos': expected a number, found \"x\""));
     assert_eq!(cell(0, 12, json!([0, "x"])), node("field 'group.uuid': no group has the UUID 'x'"));
     assert_eq!(cell(0, 17, json!([2, null])), node("field 'ndp/cpu_speed': the master has no data"));

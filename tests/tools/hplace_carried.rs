@@ -234,7 +234,7 @@ fn a_node_in_standby() {
         .stderr("Error: data/pacemaker-small.xml: there is no node 'node9', did you mean 'node1'?\n");
     file(&["evacuate", "--undo", "node2"]).code(1).stderr("Error: node2 is not in standby\n");
     for (words, problem) in [
-        (&["-X"][..], "option --exec cannot change a file"),
+        (&["-X"][..], "option --exec needs a live cluster"),
         (&["--no-keep"], "option --no-keep needs --exec"),
         (
             &["evacuate", "node2", "--strategy=minimal"],

@@ -61,7 +61,7 @@ const CIRCLE: &str = r#"<rsc_order id="x" first="db" then="web"/><rsc_order id="
 #[test]
 fn orders_in_a_circle() {
     let circle = TwoNodes { constraints: CIRCLE, ..TWO }.text();
-    let warned = "Warning: db, web wait for each other in a circle (order x, order y): Pacemaker never starts these actions, nor those that wait for them\n";
+    let warned = "Warning: db, web wait for each other in a circle (order x, order y); Pacemaker never starts these actions, nor those that wait for them\n";
     let told = contains("web      -   -   not started (it waits in a circle)\n").and(contains(warned));
     hplace(&[], &circle).code(2).stdout(told);
     for words in [&["--transition"][..], &["--dot"], &["--json"]] {

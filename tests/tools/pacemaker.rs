@@ -176,7 +176,7 @@ fn options_of_ganeti_are_refused() {
     }
     for tool in ["hbal", "hsqueeze"] {
         let exec = run(tool, &["-x", SIX, "-X"]).code(1).stdout("");
-        exec.stderr(contains("--exec needs the cluster itself: --live"));
+        exec.stderr(contains("option --exec needs a live cluster"));
     }
 }
 

@@ -307,7 +307,7 @@ mod tests {
         }
         let mut twice = at(KeyLevel::Server, KeyOwner::System, "k", 1.0, 1.0);
         twice.keys.push(twice.keys[0].clone());
-        assert_eq!(twice.check().unwrap_err().to_string(), "key 'k' is there twice");
+        assert_eq!(twice.check().unwrap_err().to_string(), "key 'k' is given twice");
         assert_eq!(at(KeyLevel::Server, KeyOwner::System, "#RAM", 0.0, 1.0).check(), Ok(()));
     }
 }

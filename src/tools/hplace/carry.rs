@@ -49,7 +49,7 @@ pub(super) fn check(options: &HplaceOptions) -> anyhow::Result<()> {
     let execution = &options.execution;
     ensure!(
         !execution.exec || options.cib.live,
-        anyhow!("option --exec cannot change a file").hint("use --live on a node of the cluster")
+        anyhow!("option --exec needs a live cluster").hint("use --live on a node of the cluster")
     );
     ensure!(execution.exec || !options.no_keep, "option --no-keep needs --exec");
     match ALONE.into_iter().chain(["json"]).find(|form| options.output.has(form)) {

@@ -291,7 +291,7 @@ pub fn power_on_fails(cluster: &Cluster) -> anyhow::Result<()> {
     // For all that anyone can see, it gets power.
     squeeze.replace_helper("[[ $1 == power-on ]] && exit 0\nexec $OLD \"$@\"")?;
     let output = squeeze.execute(MORNING, &["--boot-timeout=15"])?.expect(1)?;
-    said(&output.stderr, &["wait for node 'node3.vc.test': the node does not answer within 15 s: "])?;
+    said(&output.stderr, &["wait for node 'node3.vc.test': the node did not answer within 15 s: "])?;
     squeeze.restore_helper()?;
     ensure!(squeeze.offline()? == ["node3"], "{:?}", squeeze.nodes()?);
     squeeze.execute(MORNING, &[])?.good()?;

@@ -59,7 +59,7 @@ pub fn window_and_pause(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(hbal.jobs()?.len() == jobs && jobs < goal.steps, "jobs during a pause");
     running.signal(Signal::USR1)?;
     let output = running.wait(WHOLE)?.good()?;
-    said(&output.stderr, &["Paused: no new steps are begun", "Going on"])?;
+    said(&output.stderr, &["Paused: no new steps are begun", "Continued"])?;
     nothing_twice(&hbal.finished_jobs()?)?;
     goal.is_reached(cluster)
 }

@@ -198,7 +198,7 @@ const WORDS: &[Mistake] = &[
     (
         "hbal -x cib.xml -X",
         1,
-        "Error: option --exec cannot change a file\nHint: use --live on a node of the cluster",
+        "Error: option --exec needs a live cluster\nHint: use --live on a node of the cluster",
     ),
     (
         "hbal -x cib.xml -t c.data",

@@ -167,10 +167,10 @@ fn times_and_rates_are_checked() {
         Timeline::new(fleet(), vec![Rental { machine: 0, arrives, leaves }], 3).unwrap_err().to_string()
     };
     for arrives in [-0.5, f64::NAN, f64::INFINITY] {
-        assert_eq!(timeline(arrives, None), "vm 'm': arrives: not a number of days, at least 0");
+        assert_eq!(timeline(arrives, None), "vm 'm': arrives must be a number of days, 0 or more");
     }
     for leaves in [0.5, 1.0, f64::NAN, f64::INFINITY] {
-        assert_eq!(timeline(1.0, Some(leaves)), "vm 'm': leaves: not a number of days after it arrives");
+        assert_eq!(timeline(1.0, Some(leaves)), "vm 'm': leaves must be a number of days after arrives");
     }
     let drawn = |per_day, lifetime, days| {
         PoissonArrivals { per_day, lifetime, days, seed: 1 }

@@ -162,7 +162,7 @@ mod tests {
         let text = plan.text();
         for (changed, problem) in [
             (text.replace(r#""b""#, r#""c""#), "check sum"),
-            (text.replace("saved-plan-1", "saved-plan-2"), "it is a 'htools.saved-plan-2'"),
+            (text.replace("saved-plan-1", "saved-plan-2"), "it has the schema 'htools.saved-plan-2'"),
             (text.replace(r#""tool""#, r#""tooth""#), "not a saved plan"),
             (text[..text.len() / 2].to_owned(), "not a saved plan"),
             ("{}".to_owned(), "not a saved plan"),

@@ -121,7 +121,7 @@ fn names_that_ganeti_cannot_have() {
         let changed = text.replace(&format!("\"{field}\":\""), &format!("\"{field}\":\"/"));
         let read: Work = serde_json::from_str(&changed).unwrap();
         assert!(
-            changed == text || read.fault().is_some_and(|fault| fault.contains("Ganeti can have")),
+            changed == text || read.fault().is_some_and(|fault| fault.contains("is not valid in Ganeti")),
             "{field}"
         );
     }

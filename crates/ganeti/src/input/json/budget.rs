@@ -98,7 +98,7 @@ mod tests {
         let budget = Budget::new(3 << 20);
         assert_eq!(budget.take(2 << 20), Ok(()));
         let error = budget.take(2 << 20).unwrap_err();
-        assert_eq!(error.to_string(), "what it says takes more than 3 MiB of memory");
+        assert_eq!(error.to_string(), "its content needs more than 3 MiB of memory");
         assert!(budget.is_spent());
         assert_eq!(budget.take(1 << 20), Ok(()));
         assert!(budget.take(usize::MAX).is_err());

@@ -276,7 +276,7 @@ fn disk_parameters_are_read_if_they_are_wanted() {
         (r#"{"rbd":{"pool":""}}"#, ", diskparams, rbd: key 'pool': \"\" is not a name"),
         (r#"{"rbd":{"pool":"a\nb"}}"#, ", diskparams, rbd: key 'pool': \"a\\nb\" is not a name"),
         (r#"{"gluster":{"port":"1"}}"#, ", diskparams, gluster: key 'port': expected a number, found \"1\""),
-        (r#"{"gluster":{"port":0}}"#, ", diskparams, gluster: key 'port': 0 is no port"),
+        (r#"{"gluster":{"port":0}}"#, ", diskparams, gluster: key 'port': 0 is not a port"),
         (r#"{"gluster":{"host":""}}"#, ", diskparams, gluster: key 'host': \"\" is not a name"),
         (
             r#"{"gluster":{"volume":{}}}"#,
