@@ -111,7 +111,10 @@ pub(super) fn of_cluster(
     let is_load_known = options.load.utilisation.is_some();
     // A simulation never knows loads, so it needs no warning.
     if !is_load_known && options.command == PlacementCommand::Place {
-        output.error_line("Warning: the load of nodes is unknown and counts as 0; -U FILE gives it")?;
+        output.error_lines([
+            "Warning: the load of nodes is unknown and counts as 0",
+            "Hint: -U FILE gives it",
+        ])?;
     }
     let fleet = fleet_of(
         &cluster,
