@@ -1,10 +1,9 @@
 //! Early checks: obstacles that are known beforehand are reported before a cluster is read and searched.
 
-use std::io::{IsTerminal, stderr};
-
-use anyhow::bail;
+use anyhow::anyhow;
 
 use super::execution::{check_journal, takes_jobs};
+use super::hint::WithHint;
 use super::options::{CommandTarget, ExecutionOptions, OutputOptions, SourceOptions};
 use super::save;
 use crate::report::form::file::{WriteError, check_stream, check_whole};
@@ -40,8 +39,8 @@ pub(super) fn execution(
     }
     if !takes_jobs(source) {
         // Ganeti's own tools use these words, which scripts look for. RAPI works too.
-        let way_out = if stderr().is_terminal() { ": name a live cluster with -L or -m" } else { "" };
-        bail!("{tool}: Execution of commands possible only on LUXI{way_out}");
+        return Err(anyhow!("{tool}: Execution of commands possible only on LUXI")
+            .hint("name a live cluster with -L or -m ADDRESS"));
     }
     if let Some(path) = &execution.json_events {
         check_stream(path)?;

@@ -73,7 +73,7 @@ pub const SPEC: Spec<ClusterSpec> = Spec {
     ..Spec::PLAIN
 };
 
-const NUMBER: OperandWords = OperandWords { name: "N", kind: Integer, least: 1, most: Some(1) };
+const NUMBER: OperandWords = OperandWords { name: "N", kind: Integer, min: 1, max: Some(1) };
 
 /// Most nodes, instances or groups: far beyond any cluster, but low enough that a typing mistake does not exhaust the
 /// memory.
@@ -88,7 +88,7 @@ pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     };
     let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
     let [nodes, instances, template] = words.as_slice() else {
-        return misuse(words.len()).show(&mut output);
+        return usage_error(words.len()).show(&mut output);
     };
     spec.nodes = count("NODES", nodes)?;
     spec.instances = count("INSTANCES", instances)?;
@@ -156,7 +156,7 @@ fn template_mix(text: &str) -> anyhow::Result<TemplateMix> {
     })
 }
 
-fn misuse(words: usize) -> Stop {
+fn usage_error(words: usize) -> Stop {
     let rest = try_help(&SPEC);
     Stop::Syntax(format!(
         "Command line error: expected NODES, INSTANCES and TEMPLATE, got {words} word(s)\n{rest}"

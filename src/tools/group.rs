@@ -4,6 +4,7 @@ use std::io;
 
 use anyhow::anyhow;
 
+use super::hint::{Complaint, WithHint};
 use super::output::Output;
 use crate::load::lookup::hint;
 use crate::model::{Cluster, Group, GroupIdx};
@@ -31,10 +32,15 @@ pub(super) fn select(
         for group in listed {
             output.error_line(&format!("  {}", cluster.group(group).name))?;
         }
-        output.error_line(&match wanted {
-            None => "Error: Aborting: choose a group with -G NAME, the worst with --worst-group, or all with --all-groups".to_owned(),
-            Some(key) => format!("Error: Aborting: -G needs the name or UUID of one of these groups{}", near(cluster, key)),
-        })?;
+        let aborted = Complaint::new("Aborting.");
+        output.error_write(
+            &match wanted {
+                None => aborted.hint("choose a group with -G NAME, or use --worst-group or --all-groups"),
+                Some(key) => aborted
+                    .hint(format!("-G needs the name or UUID of one of these groups{}", near(cluster, key))),
+            }
+            .to_string(),
+        )?;
     }
     Ok(found)
 }

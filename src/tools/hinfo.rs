@@ -45,10 +45,12 @@ pub(crate) const SPEC: Spec<HinfoOptions> = Spec {
 /// Runs hinfo with these options.
 pub(crate) fn run(options: HinfoOptions) -> anyhow::Result<ExitStatus> {
     let (cluster, output) = (source::cluster_label(&options.load.source), &mut Output::standard());
-    metered(SPEC.name, &options.output, cluster, output, by_status, |output| inform(&options, output))
+    metered(SPEC.name, &options.output, cluster, output, by_status, |output| {
+        show_information(&options, output)
+    })
 }
 
-fn inform(options: &HinfoOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
+fn show_information(options: &HinfoOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let mut cluster = source::load(&options.load, output)?;
     if options.output.json {
         apply_node_options(&mut cluster, &options.load.nodes)?;

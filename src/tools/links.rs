@@ -5,13 +5,14 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 
 use super::TOOLS;
+use super::hint::WithHint;
 use super::output::Output;
 
 /// State of a link's path.
-enum LinkFound {
+enum LinkState {
     Nothing,
     /// The link or the executable itself: there is nothing to do.
     ThisProgram,
@@ -26,12 +27,14 @@ pub(super) fn install(directory: &Path, force: bool, output: &mut Output) -> any
     for tool in TOOLS {
         let link = directory.join(tool.spec.name());
         match look(&link, &program).with_context(|| link.display().to_string())? {
-            LinkFound::ThisProgram => {}
-            LinkFound::Other if !force => {
-                bail!("{} exists and is something else; use --force to replace it", link.display())
+            LinkState::ThisProgram => {}
+            LinkState::Other if !force => {
+                return Err(
+                    anyhow!("{} exists and is another file", link.display()).hint("--force replaces it")
+                );
             }
-            LinkFound::Directory => bail!("{} is a directory", link.display()),
-            LinkFound::Nothing | LinkFound::Other => missing.push(link),
+            LinkState::Directory => bail!("{} is a directory", link.display()),
+            LinkState::Nothing | LinkState::Other => missing.push(link),
         }
     }
     for link in missing {
@@ -46,7 +49,7 @@ pub(super) fn install(directory: &Path, force: bool, output: &mut Output) -> any
 /// # Errors
 /// If the system does not report it.
 pub(super) fn program() -> anyhow::Result<PathBuf> {
-    let program = std::env::current_exe().context("cannot find out where this program is installed")?;
+    let program = std::env::current_exe().context("the path of this program is unknown")?;
     program.canonicalize().with_context(|| program.display().to_string())
 }
 
@@ -54,7 +57,7 @@ pub(super) fn program() -> anyhow::Result<PathBuf> {
 pub(super) fn warn_if_closed(program: &Path, output: &mut Output) -> anyhow::Result<()> {
     if let Some(closed) = closed(program) {
         output.error_line(&format!(
-            "Warning: {} is closed to other users: Ganeti, which runs hail as a user of its own, does not reach {}",
+            "Warning: {} is closed to other users, so Ganeti, which runs hail as its own user, cannot run {}",
             closed.display(),
             program.display()
         ))?;
@@ -68,18 +71,18 @@ pub(super) fn closed(program: &Path) -> Option<&Path> {
     program.ancestors().skip(1).find(is_closed)
 }
 
-fn look(link: &Path, program: &Path) -> io::Result<LinkFound> {
+fn look(link: &Path, program: &Path) -> io::Result<LinkState> {
     let metadata = match fs::symlink_metadata(link) {
         Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LinkFound::Nothing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LinkState::Nothing),
         Err(error) => return Err(error),
     };
     if metadata.is_dir() {
-        return Ok(LinkFound::Directory);
+        return Ok(LinkState::Directory);
     }
     // A dangling link has no canonical path, so it counts as something else.
     let same = link.canonicalize().is_ok_and(|target| target == program);
-    Ok(if same { LinkFound::ThisProgram } else { LinkFound::Other })
+    Ok(if same { LinkState::ThisProgram } else { LinkState::Other })
 }
 
 /// Creates one link. Whatever is there is replaced in one step, so that the name works at every moment.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Instant, SystemTime};
 
 use super::ExitStatus;
+use super::hint::Complaint;
 use super::options::OutputOptions;
 use super::output::{Output, reader_is_gone};
 use crate::report::form::file::{check_whole, write_for_all};
@@ -51,7 +52,7 @@ pub(super) fn metered(
         (result, Ok(())) => result,
         (Ok(_), Err(problem)) => Err(problem),
         (Err(error), Err(problem)) => {
-            output.error_line(&format!("Error: {problem:#}"))?;
+            output.error_write(&Complaint::of(&problem).to_string())?;
             Err(error)
         }
     }

@@ -20,6 +20,7 @@ pub(crate) mod hcheck;
 mod help;
 pub(crate) mod hgroup;
 pub(crate) mod hinfo;
+pub(crate) mod hint;
 pub(crate) mod hplace;
 pub(crate) mod hroller;
 pub(crate) mod hscan;
@@ -48,6 +49,7 @@ use std::process::ExitCode;
 
 pub use cli::Program;
 use cli::Stop;
+use hint::Complaint;
 use output::Output;
 
 use crate::search::health::Severity;
@@ -153,5 +155,5 @@ pub fn main() -> ExitCode {
 
 fn complain(error: &anyhow::Error) {
     // nothing is left to do if even this cannot be written
-    let _ = Output::standard().error_write(&format!("Error: {error:#}\n"));
+    let _ = Output::standard().error_write(&Complaint::of(error).to_string());
 }

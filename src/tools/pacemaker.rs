@@ -3,10 +3,11 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use anyhow::{bail, ensure};
+use anyhow::{anyhow, ensure};
 
 use super::ExitStatus;
 use super::execution::check_journal;
+use super::hint::WithHint;
 use super::hplace::carry::{carry_out_change, carry_out_pinning};
 use super::hplace::cluster::{ClusterOrigin, ReadCib, ensure_quorum, read_cib};
 use super::options::{CibOptions, ExecutionOptions, LoadOptions, OutputOptions};
@@ -61,7 +62,7 @@ pub(super) fn label(load: &LoadOptions, cib: &CibOptions) -> String {
     named.unwrap_or_else(|| source::cluster_label(&load.source))
 }
 
-/// Options that mean nothing for a Pacemaker cluster, of all tools that take one.
+/// Options that do not apply to Pacemaker clusters, of all tools that take one.
 const OF_GANETI: [&str; 17] = [
     // Pacemaker's limits are hard.
     "ignore-soft-errors",
@@ -98,26 +99,31 @@ pub(super) fn check(
     if !cib.is_named() {
         let own = ["skip-unsupported", "allow-restarts", "commands"];
         return match own.into_iter().find(|long| output.has(long)) {
-            Some(long) => bail!("option --{long} is for Pacemaker clusters: -x FILE or --live"),
+            Some(long) => Err(anyhow!("option --{long} applies only to Pacemaker clusters")
+                .hint("name one with -x FILE or --live")),
             None => Ok(()),
         };
     }
     ensure!(
         cib.commands.is_none() || output.commands.is_some() || output.json,
-        "--commands FORM tells whose commands -C or --json shows: one of these is needed"
+        "option --commands needs -C or --json"
     );
     if let Some(execution) = execution.filter(|execution| execution.exec) {
-        ensure!(cib.live, "--exec needs the cluster itself: --live");
-        ensure!(!output.json, "only one of --json and --exec can be given");
+        ensure!(
+            cib.live,
+            anyhow!("option --exec needs a live cluster").hint("use --live on a node of the cluster")
+        );
+        ensure!(!output.json, "options --json and --exec exclude each other");
         check_journal(execution.journal.as_deref())?;
     }
     ensure!(
         execution.is_none_or(|execution| execution.resume.is_none()),
-        "hplace --resume JOURNAL goes on with a run on a Pacemaker cluster, whichever tool has begun it"
+        anyhow!("option --resume does not apply to Pacemaker clusters")
+            .hint("hplace --resume JOURNAL resumes a run on a Pacemaker cluster, whichever tool began it")
     );
     // `--mond=no` requests nothing.
     let refused = OF_GANETI.into_iter().filter(|long| *long != "mond" || load.mond);
-    output.refuse(&refused.collect::<Vec<_>>(), "for a Pacemaker cluster")
+    output.refuse(&refused.collect::<Vec<_>>(), "does not apply to Pacemaker clusters")
 }
 
 /// Effect of a tool on running resources.
@@ -156,8 +162,7 @@ pub(super) fn load(
         notes.extend(stay(running, &held).filter(|_| !looking));
         notes.extend(respected(&unmeasured));
         if read.set.strategy() == Strategy::Default {
-            let note =
-                "Warning: the cluster has the strategy 'default': Pacemaker itself looks at no capacity";
+            let note = "Warning: the cluster has the placement-strategy 'default', by which Pacemaker ignores capacities";
             notes.push(note.to_owned());
         }
         notes.iter().try_for_each(|note| output.error_line(note))?;
@@ -239,7 +244,7 @@ impl CibOrigin {
             return Ok(ExitStatus::Success);
         };
         if *stopped == Some(Stopped::Interrupt) {
-            output.error_line("The search was interrupted, so nothing is executed.")?;
+            output.error_line("Nothing was executed, because the search was interrupted.")?;
             return Ok(ExitStatus::Failure);
         }
         let pinning = pin_running(text, source, self.hosts_after(steps))?;

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use crate::model::number::counted;
 use crate::report::balance::deep::text::gap;
-use crate::search::balance::deep::headway::Headway;
+use crate::search::balance::deep::headway::SearchProgress;
 use crate::tools::scarcity;
 
 /// Time before anything is shown; most searches end earlier.
@@ -26,7 +26,7 @@ impl Progress {
     }
 
     /// Progress of a deep search, read from `headway` at intervals.
-    pub(super) fn of_deep(headway: Arc<Headway>) -> Progress {
+    pub(super) fn of_deep(headway: Arc<SearchProgress>) -> Progress {
         Progress::looking_on(move || deep_message(&headway))
     }
 
@@ -69,7 +69,7 @@ impl Progress {
     }
 
     /// Runs an action that may print, with the progress line hidden.
-    pub(super) fn aside<R>(&self, action: impl FnOnce() -> R) -> R {
+    pub(super) fn with_line_hidden<R>(&self, action: impl FnOnce() -> R) -> R {
         self.bar.suspend(action)
     }
 }
@@ -80,7 +80,7 @@ fn message(steps: usize, score: f64, elapsed: Duration) -> String {
 }
 
 /// Progress of a deep search, after its first result.
-fn deep_message(headway: &Headway) -> Option<String> {
+fn deep_message(headway: &SearchProgress) -> Option<String> {
     let best = headway.best()?;
     let moves = counted(best.moves, "move");
     let bound = headway.floor().map_or_else(
@@ -99,18 +99,18 @@ impl Drop for Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::balance::deep::headway::Glimpse;
+    use crate::search::balance::deep::headway::BestSoFar;
 
     #[test]
     fn a_deep_search_shows_score_moves_and_bound() {
-        let headway = Headway::default();
+        let headway = SearchProgress::default();
         assert_eq!(deep_message(&headway), None);
         headway.begin(1000, 0.5);
-        headway.advance(250, Some(Glimpse { moves: 12, score: 1.0 }));
+        headway.advance(250, Some(BestSoFar { moves: 12, score: 1.0 }));
         let line = deep_message(&headway).unwrap_or_default();
         assert_eq!(line, "25 % tried, score 1.00000000 with 12 moves (none is below 0.50000000, gap 50.0 %)");
         headway.begin(1000, f64::NEG_INFINITY);
-        headway.advance(1, Some(Glimpse { moves: 1, score: 1.0 }));
+        headway.advance(1, Some(BestSoFar { moves: 1, score: 1.0 }));
         let line = deep_message(&headway).unwrap_or_default();
         assert_eq!(line, "0 % tried, score 1.00000000 with 1 move (no bound)");
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 
+use super::hint::WithHint;
 use super::options::{LoadOptions, SourceOptions};
 use super::output::Output;
 use crate::affinity::carry_keys;
@@ -173,10 +174,10 @@ fn read_beside<T>(
     if !options.files_of_plan {
         return parse(&read_file(path, false)?, &source);
     }
-    let bytes = read_regular(path, local::SIZE, Readers::Anyone).context("a file that the plan names")?;
+    let bytes = read_regular(path, local::SIZE, Readers::Anyone).context("file named in the plan")?;
     parse(&bytes, &source).map_err(|_| {
         let shown = shown_source(&source);
-        anyhow!("{shown}: the plan names this file, but it is not of the kind that its option reads; its content is not shown")
+        anyhow!("{shown}: the plan names this file, but it does not have the format that its option reads")
     })
 }
 
@@ -209,7 +210,8 @@ const SOURCES: [SourceReader; 5] = [
 
 fn read_source(options: &LoadOptions) -> anyhow::Result<RawCluster> {
     let Some(read) = SOURCES.iter().find_map(|source| source(options)) else {
-        bail!("{LOADING}: No backend selected! Exiting. Name one: -t FILE, -m ADDRESS (RAPI), or -L (LUXI)")
+        return Err(anyhow!("{LOADING}: No backend selected! Exiting.")
+            .hint("name a cluster with -t FILE, -m ADDRESS (RAPI) or -L (LUXI)"));
     };
     read.context(LOADING)
 }

@@ -12,11 +12,13 @@ use htools::model::{
     Cluster, Disk, DiskTemplate, Draft, EvacMode, GroupIdx, Instance, InstanceDetails, Mib, NodeIdx,
     RunStatus,
 };
-use htools::redundancy::global::{Departures, Guard, Scope, evacuates, is_redundant, survives_loss_of};
+use htools::redundancy::global::{
+    Departures, RedundancyCheck, Scope, evacuates, is_redundant, survives_loss_of,
+};
 use htools::search::fill::{FillGround, FillSettings, Filled};
 use htools::search::place;
 use htools::search::place::evacuation::{Destination, evacuate};
-use htools::search::place::{Conditions, Fit, PlaceMetric, PlaceSearch, Targets, plain};
+use htools::search::place::{Conditions, PlaceMetric, PlaceSearch, PlaceTester, Targets, plain};
 use proptest::prelude::*;
 
 const ANY: &[Style] =
@@ -100,8 +102,8 @@ fn check_guard(recipe: &Recipe) -> Result<(), TestCaseError> {
     let conditions = conditions(recipe.seed);
     let scope = conditions.redundancy.clone().unwrap_or_default();
     let nodes = cluster.all_nodes();
-    let fit = Fit::new(&cluster, &instance, &conditions);
-    let mut guard = Guard::new(&cluster, &nodes, &scope);
+    let fit = PlaceTester::new(&cluster, &instance, &conditions);
+    let mut guard = RedundancyCheck::new(&cluster, &nodes, &scope);
     for &p in targets.primaries() {
         let places: Vec<_> = match &targets {
             Targets::Singles(_) => vec![fit.single(p)],

@@ -6,7 +6,7 @@ use htools::load::merge::{MergeOptions, finish, merge};
 use htools::model::{Cluster, Draft, Mib, NodeIdx};
 use htools::plan::checker::{CheckOptions, check, check_scores};
 use htools::score::Board;
-use htools::search::balance::deep::headway::{DeepWatch, Headway};
+use htools::search::balance::deep::headway::{DeepWatch, SearchProgress};
 use htools::search::balance::deep::order::{OrderedSteps, order};
 use htools::search::balance::deep::{Deep, DeepOptions, search};
 use htools::search::{BalanceOptions, Deadline};
@@ -83,7 +83,7 @@ fn against_brute_force(
             &nodes,
             options,
             &deep,
-            DeepWatch { deadline: &Deadline::never(), headway: &Headway::default() },
+            DeepWatch { deadline: &Deadline::never(), headway: &SearchProgress::default() },
         );
         plans_hold(cluster, &nodes, options, &found)?;
         for (moves, best) in best.iter().enumerate() {
@@ -187,7 +187,7 @@ fn the_number_of_threads_changes_nothing() {
                 &nodes,
                 &options,
                 &deep,
-                DeepWatch { deadline: &Deadline::never(), headway: &Headway::default() },
+                DeepWatch { deadline: &Deadline::never(), headway: &SearchProgress::default() },
             )
         })
     };
@@ -211,7 +211,7 @@ fn limits_hold() {
                 &nodes,
                 &options,
                 &deep,
-                DeepWatch { deadline: &Deadline::never(), headway: &Headway::default() },
+                DeepWatch { deadline: &Deadline::never(), headway: &SearchProgress::default() },
             );
             assert!(
                 found.line.iter().all(|p| p.moves as u64 <= most && p.data <= Mib(30_000)),

@@ -11,7 +11,7 @@ use htools::load::merge::{MergeOptions, finish, merge};
 use htools::model::{Cluster, Draft, InstanceIdx, Mib, Move, NodeIdx};
 use htools::pacemaker::{AllocationScore, HostIdx, ResourceIdx, WorkingSet, cib};
 use htools::search::balance::deep::DeepOptions;
-use htools::search::balance::deep::headway::{DeepWatch, Headway};
+use htools::search::balance::deep::headway::{DeepWatch, SearchProgress};
 use htools::search::balance::deep::plan::{DeepGoal, plan};
 use htools::search::moves::{MoveRules, perform};
 use htools::search::{BalanceOptions, Balancer, Deadline};
@@ -192,7 +192,7 @@ fn no_step_of_a_deep_plan_breaks_anything() {
         let nodes = draft.all_nodes();
         let mut replay = Replay { set: &set, view: &view, at: running(&set) };
         let goal = DeepGoal::Best(DeepOptions { effort: 2000, ..DeepOptions::of(&draft, &nodes) });
-        let watch = DeepWatch { deadline: &Deadline::never(), headway: &Headway::default() };
+        let watch = DeepWatch { deadline: &Deadline::never(), headway: &SearchProgress::default() };
         let found = plan(&mut draft, &nodes, &BalanceOptions::default(), &goal, watch);
         for step in &found.ordered.steps {
             replay.step(step.instance, step.to.primary, &about);

@@ -10,7 +10,7 @@ use htools::model::{
     Cluster, Disk, DiskTemplate, Draft, GroupIdx, Instance, Mib, Node, NodeIdx, Outage, RunStatus, proximity,
 };
 use htools::redundancy::global::Scope;
-use htools::search::place::{Conditions, Newcomer, Targets, plain};
+use htools::search::place::{Conditions, InstanceToPlace, Targets, plain};
 use htools::search::requests::{Answer, Settings, answer, is_dedicated};
 use proptest::prelude::*;
 
@@ -217,7 +217,7 @@ fn placed(
             1 => Targets::Singles(vec![*primary]),
             _ => Targets::Partners(*primary, others),
         };
-        let found = plain::find(cluster, &nodes, Newcomer::from(instance), &targets, &conditions);
+        let found = plain::find(cluster, &nodes, InstanceToPlace::from(instance), &targets, &conditions);
         found.best.map(|(_, place)| place.placement.nodes().collect())
     })
 }

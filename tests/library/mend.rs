@@ -6,11 +6,11 @@ use crate::common::clusters::cases;
 use crate::placements::{case, visit_all};
 use htools::model::{Cluster, Draft, Instance, InstanceIdx, NodeIdx, PolicyHealth, TagId};
 use htools::plan::checker::{CheckOptions, check, check_scores};
-use htools::search::balance::deep::headway::{DeepWatch, Headway};
+use htools::search::balance::deep::headway::{DeepWatch, SearchProgress};
 use htools::search::balance::deep::order::OrderedSteps;
 use htools::search::balance::deep::plan::{DeepFound, DeepGoal, DeepPlan, plan};
 use htools::search::balance::deep::remains::Complaint;
-use htools::search::balance::deep::repair::Mending;
+use htools::search::balance::deep::repair::RepairMoves;
 use htools::search::moves::perform;
 use htools::search::{BalanceOptions, Deadline};
 
@@ -80,8 +80,8 @@ fn planned(
     nodes: &[NodeIdx],
     options: &BalanceOptions,
     goal: &DeepGoal,
-) -> (Mending, OrderedSteps) {
-    let watch = DeepWatch { deadline: &Deadline::never(), headway: &Headway::default() };
+) -> (RepairMoves, OrderedSteps) {
+    let watch = DeepWatch { deadline: &Deadline::never(), headway: &SearchProgress::default() };
     let DeepPlan { found, ordered, .. } = plan(&mut Draft::of(cluster), nodes, options, goal, watch);
     let DeepFound::Mended(mending) = found else { panic!("not a goal of this kind") };
     let soft = CheckOptions { ignore_soft_errors: options.rules.ignore_soft_errors };
@@ -118,7 +118,7 @@ fn hold_to_all(
     cluster: &Cluster,
     nodes: &[NodeIdx],
     options: &BalanceOptions,
-    (mending, plan): (&Mending, &OrderedSteps),
+    (mending, plan): (&RepairMoves, &OrderedSteps),
     wrong: &dyn Fn(&Cluster) -> Wrong,
     tally: &mut Tally,
 ) {

@@ -8,12 +8,12 @@ use htools::model::{
     loses_data,
 };
 use htools::score::Board;
-use htools::search::balance::deep::headway::{DeepWatch, Headway};
+use htools::search::balance::deep::headway::{DeepWatch, SearchProgress};
 use htools::search::balance::deep::order::order;
 use htools::search::balance::deep::{DeepOptions, search};
 use htools::search::health::survival;
 use htools::search::moves::{MoveRules, Trial, perform};
-use htools::search::place::{Conditions, Fit, Targets, find};
+use htools::search::place::{Conditions, PlaceTester, Targets, find};
 use htools::search::{BalanceOptions, Deadline, balance};
 use proptest::prelude::*;
 
@@ -147,7 +147,7 @@ proptest! {
                 continue;
             }
             let deep = DeepOptions { effort: 2000, streams: 1, ..DeepOptions::of(&cluster, &nodes) };
-            let found = search(&cluster, &nodes, &options, &deep, DeepWatch { deadline: &Deadline::never(), headway: &Headway::default() });
+            let found = search(&cluster, &nodes, &options, &deep, DeepWatch { deadline: &Deadline::never(), headway: &SearchProgress::default() });
             let Some(last) = found.line.last() else { continue };
             let mut draft = Draft::of(&cluster);
             for step in order(&cluster, &nodes, &options, &last.placements, 8).steps {
@@ -252,7 +252,7 @@ proptest! {
         let nodes = cluster.all_nodes();
         let Ok(targets) = Targets::of(&cluster, &nodes, if drbd { 2 } else { 1 }) else { return Ok(()) };
         let conditions = Conditions::default();
-        let fit = Fit::new(&free, &instance, &conditions);
+        let fit = PlaceTester::new(&free, &instance, &conditions);
         let mut allowed = Vec::new();
         for &primary in targets.primaries() {
             let secondaries: Vec<Option<NodeIdx>> = match drbd {

@@ -318,7 +318,8 @@ fn excuse(case: &Case, words: Words, theirs: (&Output, &Parts), ours: (&Output, 
             broke_off() && nothing.iter().any(|reason| b[1].1.contains(reason))
         }
         Rule::ImpossibleNames => {
-            let refused = String::from_utf8_lossy(&ours.stderr).contains(": Ganeti can have no such name, ");
+            let refused =
+                String::from_utf8_lossy(&ours.stderr).contains(": the name is not valid in Ganeti, ");
             refused && ours.status == Some(1) && a[1].1.starts_with(&b[1].1)
         }
         Rule::ToldAhead => {

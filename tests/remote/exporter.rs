@@ -188,7 +188,7 @@ fn a_cluster_that_hangs_holds_nobody_up_and_comes_back() {
     let (head, body) = exporter.get("/metrics");
     let process = fs::read_to_string(format!("/proc/{}/cmdline", exporter.child.id())).unwrap();
     let said = exporter.said.lock().unwrap().clone();
-    assert!(said.contains("500 Internal Server Error") && said.contains("is read again"), "{said}");
+    assert!(said.contains("500 Internal Server Error") && said.contains("reading succeeds again"), "{said}");
     for text in [&head, &body, &process, &said] {
         assert!(!text.contains("s3cr3t"), "{text}");
     }
@@ -307,16 +307,16 @@ fn what_is_refused_at_once() {
     let secret = "https://user:s3cr3t@127.0.0.1:5080";
     let user = [("GANETI_RAPI_USER", "u"), ("GANETI_RAPI_PASSWORD", "s3cr3t")];
     for (words, environment, why) in [
-        (&[][..], &[][..], "which cluster? Name at least one"),
+        (&[][..], &[][..], "no cluster is named\nHint: name at least one"),
         (&["-t", "-"], &[], "standard input can be read only once"),
         (&["-L", "--listen", &taken], &[], "cannot listen at"),
         (&["-L", "--listen", "nowhere"], &[], "cannot listen at 'nowhere'"),
         (&["-m", secret], &[], "use --rapi-credentials FILE"),
-        (&["-m", "127.0.0.1"], &user, "GANETI_RAPI_USER is set"),
+        (&["-m", "127.0.0.1"], &user, "does not take credentials from GANETI_RAPI_USER"),
     ] {
         let (status, said) = run(words, environment);
         assert_eq!(status, Some(1), "{words:?}: {said}");
-        assert!(said.starts_with("Error: ") && said.lines().count() == 1 && said.contains(why), "{said}");
+        assert!(said.starts_with("Error: ") && said.contains(why), "{said}");
         assert!(!said.contains("s3cr3t"), "{said}");
     }
     assert_eq!(run(&["-L", "--every=often"], &[]).0, Some(1));

@@ -120,8 +120,8 @@ fn two_clusters_with_one_file_are_refused() {
     assert_eq!((status, stdout.as_str()), (1, ""));
     assert_eq!(
         stderr,
-        "Error: 'file://x/b' and 'file://x_b' would both be written to 'file:__x_b.data'; name one of them in \
-         another way\n"
+        "Error: 'file://x/b' and 'file://x_b' would both be written to 'file:__x_b.data'\n\
+         Hint: write the address of one of them in another way\n"
     );
     assert_eq!(names_in(dir.path()), ["a", "b", "x"]);
     // The same cluster twice, and files with different names.
@@ -155,7 +155,7 @@ fn without_a_socket_there_is_no_local_cluster() {
         assert_eq!(output.status.code(), Some(1));
         let stdout = String::from_utf8(output.stdout).unwrap();
         assert!(stdout.starts_with("Name  Nodes  Inst ") && stdout.lines().count() == 1, "{stdout}");
-        let problem = "there is no such socket: this machine is probably not the master of a cluster";
+        let problem = "there is no such socket; this machine is probably not the master of a cluster";
         assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("Error: {socket}: {problem}\n"));
     }
 }

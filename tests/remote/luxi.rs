@@ -46,7 +46,7 @@ fn call(
     assert_eq!(connection.is_open(), !broken, "{result:?}");
     if broken {
         let again = connection.call("Test", &json!([]));
-        let text = "the connection was given up after an earlier failure".to_owned();
+        let text = "the connection was closed after an earlier failure".to_owned();
         assert_eq!(again, Err(CallError::NotSent(text)));
     }
     result
@@ -137,7 +137,10 @@ fn requests_that_are_not_taken() {
     let long = json!(["x".repeat(10 << 20)]);
     let mut connection = Connection::open(&place.path().join("s"), short()).unwrap();
     let result = connection.call("Test", &long);
-    assert_eq!(result, Err(CallError::NotSent("the request was not taken within 0.3 s".to_owned())));
+    assert_eq!(
+        result,
+        Err(CallError::NotSent("the master daemon did not accept the request within 0.3 s".to_owned()))
+    );
     // A daemon that goes away in the meantime.
     let listener = UnixListener::bind(place.path().join("t")).unwrap();
     let mut connection = Connection::open(&place.path().join("t"), patient()).unwrap();
@@ -174,11 +177,11 @@ fn where_nobody_answers() {
     // Connections that nobody accepts, until there is no room for more.
     let waiting: Vec<_> = std::iter::from_fn(|| Connection::open(&at("full"), short()).ok()).collect();
     for (socket, problem) in [
-        (at("nosuch"), "there is no such socket: this machine is probably not the master of a cluster"),
-        (at("file/s"), "there is no such socket: this machine is probably not the master of a cluster"),
+        (at("nosuch"), "there is no such socket; this machine is probably not the master of a cluster"),
+        (at("file/s"), "there is no such socket; this machine is probably not the master of a cluster"),
         (at("file"), "this is not a socket"),
         (place.path().to_owned(), "this is not a socket"),
-        (at("dead"), "nobody listens at this socket: the master daemon probably does not run"),
+        (at("dead"), "no program listens on this socket; the master daemon is probably not running"),
         (at("full"), "no connection within 0.3 s"),
     ] {
         let found = Connection::open(&socket, short()).map(drop);
@@ -188,7 +191,7 @@ fn where_nobody_answers() {
     drop(full);
     let long = PathBuf::from(format!("/{}", "s".repeat(200)));
     let CallError::NotSent(text) = Connection::open(&long, short()).map(drop).unwrap_err() else { panic!() };
-    assert!(text.ends_with(": the path of a socket can have 107 bytes, this one has 201"), "{text}");
+    assert!(text.ends_with(": the path of the socket has 201 bytes; at most 107 are possible"), "{text}");
 }
 
 #[test]
@@ -348,8 +351,8 @@ fn problems_in_rows_name_object_field_and_value() {
         node("field 'mnode': the master says that this is not available")
     );
     assert_eq!(cell(0, 6, json!([4, 1])), node("field 'ctotal': the master says that the node is offline"));
-    assert_eq!(cell(0, 6, json!([5, 1])), node("field 'ctotal': 5 is no status"));
-    assert_eq!(cell(0, 6, json!([4.6, 1])), node("field 'ctotal': 4.6 is no status"));
+    assert_eq!(cell(0, 6, json!([5, 1])), node("field 'ctotal': 5 is not a status"));
+    assert_eq!(cell(0, 6, json!([4.6, 1])), node("field 'ctotal': 4.6 is not a status"));
     assert_eq!(cell(0, 7, json!([0, "x"])), node("field 'cnos': expected a number, found \"x\""));
     assert_eq!(cell(0, 12, json!([0, "x"])), node("field 'group.uuid': no group has the UUID 'x'"));
     assert_eq!(cell(0, 17, json!([2, null])), node("field 'ndp/cpu_speed': the master has no data"));
@@ -409,7 +412,7 @@ fn disk_parameters_are_asked_for_where_they_are_wanted() {
     );
     assert_eq!(
         with(json!([0, {"rbd": {"pool": "a\u{0}"}}])),
-        problem(", diskparams, rbd: key 'pool': \"a\\u{0}\" is no name")
+        problem(", diskparams, rbd: key 'pool': \"a\\u{0}\" is not a name")
     );
 }
 

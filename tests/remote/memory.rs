@@ -72,15 +72,15 @@ fn directory(name: &str, text: &str) -> tempfile::TempDir {
 fn long_answers_of_rapi() {
     for (file, frame, ends) in [
         ("groups.json", "HERE", ", item 1: Unable to read JSObject: expected an object, found 0"),
-        ("nodes.json", r#"[{"name":"n","tags":HERE}]"#, "takes more than 384 MiB of memory"),
-        ("instances.json", r#"[{"name":"i","snodes":HERE}]"#, "takes more than 384 MiB of memory"),
+        ("nodes.json", r#"[{"name":"n","tags":HERE}]"#, "needs more than 384 MiB of memory"),
+        ("instances.json", r#"[{"name":"i","snodes":HERE}]"#, "needs more than 384 MiB of memory"),
         (
             "instances.json",
             r#"[{"name":"i","nobody":HERE}]"#,
             ", instance 'i': key 'disk_usage' not found, object contains only [\"name\",\"nobody\"]",
         ),
-        ("info.json", "HERE", "takes more than 384 MiB of memory"),
-        ("info.json", r#"{"tags":HERE}"#, "takes more than 384 MiB of memory"),
+        ("info.json", "HERE", "needs more than 384 MiB of memory"),
+        ("info.json", r#"{"tags":HERE}"#, "needs more than 384 MiB of memory"),
     ] {
         let place = directory(file, &with(frame, &zeros(LONG)));
         let found = line(run("hinfo", &["-m", "file://."], place.path()), 1);
@@ -129,7 +129,7 @@ fn long_answers_over_http() {
     let frame = fixture("groups.json").replacen(r#""alloc_policy""#, r#""tags":HERE,"alloc_policy""#, 1);
     let port = http(None, with(&frame, &zeros(LONG)));
     let found = line(run("hscan", &["--no-headers", &format!("127.0.0.1:{port}")], Path::new(".")).swap(), 2);
-    assert!(found.ends_with("takes more than 384 MiB of memory"), "{found}");
+    assert!(found.ends_with("needs more than 384 MiB of memory"), "{found}");
 }
 
 /// hscan reports problems of a cluster on standard output.
@@ -147,10 +147,10 @@ impl Swap for (i32, String, String) {
 #[test]
 fn long_answers_of_the_master_daemon() {
     for (frame, ends) in [
-        (r#"{"success":true,"result":HERE}"#, "takes more than 384 MiB of memory"),
+        (r#"{"success":true,"result":HERE}"#, "needs more than 384 MiB of memory"),
         (r#"{"success":true,"result":{"data":HERE}}"#, "group, item 1: expected a list, found 0"),
-        (r#"{"success":true,"result":{"data":[HERE]}}"#, "takes more than 384 MiB of memory"),
-        (r#"{"success":false,"result":HERE}"#, "takes more than 8 MiB of memory"),
+        (r#"{"success":true,"result":{"data":[HERE]}}"#, "needs more than 384 MiB of memory"),
+        (r#"{"success":false,"result":HERE}"#, "needs more than 8 MiB of memory"),
         (r#"{"success":true,"nobody":HERE,"result":{"data":7}}"#, "key 'data': expected a list, found 7"),
     ] {
         let place = tempfile::tempdir().unwrap();
@@ -173,7 +173,7 @@ fn long_answers_about_jobs() {
     use htools::remote::rapi::{Access, Address, FetchLimits, Session};
 
     // These are calls of the library; the limit appears in their errors.
-    let wanted = "what it says takes more than 64 MiB of memory";
+    let wanted = "its content needs more than 64 MiB of memory";
     let place = tempfile::tempdir().unwrap();
     let answer = format!(r#"{{"success":true,"result":{}}}"#, zeros(LONG));
     let server = Server::new(place.path(), move |_, _| vec![Act::Send([answer.as_bytes(), &[END]].concat())]);
@@ -220,7 +220,7 @@ fn files_that_never_end() {
 fn files_that_become_more_than_they_are() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("long");
-    let over = "takes more than 512 MiB of memory";
+    let over = "needs more than 512 MiB of memory";
     let many = 16 << 20;
     let data = "g|u|preferred||\n\nn|1|0|1|1|1|1|M|u|1\n\n\n";
     for (text, args) in [

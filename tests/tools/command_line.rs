@@ -82,10 +82,10 @@ fn positional_words() {
         hbal(args).code(1).stdout("").stderr("Error: This program doesn't take any arguments.\n");
     }
     accepted(&["x", "--", "y"]);
-    let hint = "'out.sh' would be an argument if it were joined to its option: -Cout.sh\n";
+    let hint = "Hint: to make 'out.sh' the option's argument, join them: -Cout.sh\n";
     let wanted = format!("Error: This program doesn't take any arguments.\n{hint}");
     hbal(&["-t", "x", "-C", "out.sh"]).code(1).stdout("").stderr(wanted);
-    hbal(&["Cargo.toml"]).code(1).stdout("").stderr(contains("say -t Cargo.toml\n"));
+    hbal(&["Cargo.toml"]).code(1).stdout("").stderr(contains("use -t Cargo.toml\n"));
 }
 
 #[test]
@@ -253,11 +253,11 @@ fn options_of_harep() {
     let says = |more: &[&str], status: i32, error: &str| {
         harep(&[&sample, more].concat()).code(status).stderr(starts_with(error.to_owned()));
     };
-    says(&[], 1, "Error: harep: repairs are possible only on LUXI or RAPI; with other data, use --dry-run ");
+    says(&[], 1, "Error: harep: repairs are possible only on LUXI or RAPI\nHint: use --dry-run ");
     says(
         &["--dry-run", "--journal=j"],
         1,
-        "Error: option --journal means nothing where nothing is changed\n",
+        "Error: option --journal does not apply to --dry-run and --simulate-failure, which change nothing\n",
     );
     says(&["--simulate-failure=nosuch"], 1, "Error: ");
     says(

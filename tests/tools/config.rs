@@ -68,7 +68,7 @@ fn clusters_have_names() {
     assert_eq!(status, 1);
     assert_eq!(
         said,
-        "Error: there is no cluster 'prd' in the configuration, did you mean 'prod'? (htools config show)\n"
+        "Error: there is no cluster 'prd' in the configuration, did you mean 'prod'?\nHint: htools config show lists the clusters\n"
     );
 }
 
@@ -96,7 +96,12 @@ fn others_must_not_write_to_it() {
     fs::set_permissions(&place.file, fs::Permissions::from_mode(0o664)).unwrap();
     let (status, _, said) = place.run(&["hinfo", "-t", SAMPLE]);
     assert_eq!(status, 1);
-    assert!(said.contains(": others can write to it (mode 0664); use: chmod go-w\n"), "{said}");
+    assert!(
+        said.contains(
+            ": other users can write to it (mode 0664)\nHint: chmod go-w takes the right from other users\n"
+        ),
+        "{said}"
+    );
     fs::remove_file(&place.file).unwrap();
     let (status, _, said) = place.run(&["hinfo", "-t", SAMPLE]);
     assert!(status == 1 && said.contains("htools.toml: cannot be read: "), "{said}");

@@ -267,15 +267,15 @@ fn what_has_no_order_is_conceded_where_that_is_asked_for() {
 #[test]
 fn what_contradicts_itself_is_refused() {
     for (words, why) in [
-        (&["--max-moves=3"][..], "option --max-moves means nothing without --deep"),
-        (&["--effort=3"], "option --effort means nothing without --deep"),
+        (&["--max-moves=3"][..], "option --max-moves needs --deep"),
+        (&["--effort=3"], "option --effort needs --deep"),
         (&["--deep", "--repair-only"], "options --deep and --repair-only exclude each other"),
         (&["--deep", "--evacuate=node1"], "options --deep and --evacuate exclude each other"),
         (&["--merge", "--deep"], "options --merge and --deep exclude each other"),
-        (&["--allow-interruptions"], "option --allow-interruptions means nothing without --deep, --merge, "),
-        (&["--allow-overcommit-during-migration"], "-during-migration means nothing without --deep, "),
+        (&["--allow-interruptions"], "option --allow-interruptions needs --deep, --merge, "),
+        (&["--allow-overcommit-during-migration"], "-during-migration needs --deep, "),
         (&["--pareto", "-X"], "options --pareto and --exec exclude each other"),
-        (&["--svg"], "option --svg means nothing without --pareto"),
+        (&["--svg"], "option --svg needs --pareto"),
         (&["--evacuate=nobody"], "--evacuate: there is no node 'nobody'"),
     ] {
         let (out, err) = ends(&[&["-t", UNBALANCED], words].concat(), 1, 1);

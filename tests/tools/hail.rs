@@ -397,7 +397,7 @@ fn moves_make_room() {
     let odd = full.to_string().replace("\"a\":", "\"$(touch x)\":");
     let run = hail(&["--no-capacity-checks", "--make-room", "-v", "-"], odd.as_bytes());
     assert!(
-        run.stderr.contains("\n  instance '$(touch x)': Ganeti can have no such name, "),
+        run.stderr.contains("\n  instance '$(touch x)': the name is not valid in Ganeti, "),
         "{}",
         run.stderr
     );
@@ -598,9 +598,9 @@ fn hostile_keys_are_no_keys() {
 fn options_about_keys_need_keys() {
     let message = request_with(512, &[]).to_string();
     for (words, problem) in [
-        (&["--overhead", "5", "-"][..], "--overhead means nothing without --affinity"),
-        (&["--affinity", "--make-room", "-"], "--make-room means nothing with --affinity"),
-        (&["--affinity", "--final-msav", "90", "-"], "initial_msav: at least final_msav"),
+        (&["--overhead", "5", "-"][..], "--overhead needs --affinity"),
+        (&["--affinity", "--make-room", "-"], "--make-room and --affinity exclude each other"),
+        (&["--affinity", "--final-msav", "90", "-"], "initial_msav must be at least final_msav"),
         (&["--affinity", "--tie", "random", "-"], "--seed"),
     ] {
         let run = hail(words, message.as_bytes());

@@ -296,7 +296,7 @@ fn monitoring_systems_read_one_line_and_the_status() {
 fn what_cannot_be_known_is_unknown() {
     for (words, why) in [
         (&["-t", "nosuch"][..], "failed to load data, aborting: cannot read file 'nosuch': "),
-        (&["-Lnosuch"], "failed to load data, aborting: nosuch: there is no such socket: "),
+        (&["-Lnosuch"], "failed to load data, aborting: nosuch: there is no such socket; "),
         (&["-m", "http://u:secret@127.0.0.1:1"], "failed to load data, aborting: "),
         (&[], "failed to load data, aborting: No backend selected! "),
         (&["--nosuch"], "Command line error: "),
@@ -309,7 +309,7 @@ fn what_cannot_be_known_is_unknown() {
         ),
         (
             &["-t", "data/balanced.data", "--without-node", "node1"],
-            "option --without-node means nothing with --monitor",
+            "option --without-node cannot be given with --monitor",
         ),
     ] {
         let (status, said, data, more) = monitored(words);

@@ -50,13 +50,13 @@ fn commands_have_their_own_options() {
     let (_, place, _) = told("hplace --help");
     assert!(place.contains("\nCommands:\n  why ") && !place.contains("      --nodes=N "), "{place}");
     let refused = told("hplace why -x data/pacemaker-small.xml --keep-reserve 1 rsc-large");
-    let wanted = "Error: option --keep-reserve means nothing to `hplace why'\nHint: --keep-reserve belongs to `hplace fit'\n";
+    let wanted = "Error: option --keep-reserve does not apply to `hplace why'\nHint: --keep-reserve belongs to `hplace fit'\n";
     assert_eq!(refused, (1, String::new(), wanted.to_owned()));
     let (status, _, error) = told("show --replan plan.json");
     let wanted = "Command line error: unrecognized option `--replan', which belongs to `htools apply'\nTry 'htools show --help'.\n";
     assert_eq!((status, error.as_str()), (2, wanted));
     let (status, _, error) = told("hplace optimal x");
-    assert_eq!((status, error.as_str()), (1, "Error: hplace optimal takes no other words.\n"));
+    assert_eq!((status, error.as_str()), (1, "Error: hplace optimal takes no other words\n"));
 }
 
 /// Lines of which both say the same, the former one first.

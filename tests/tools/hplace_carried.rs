@@ -89,7 +89,7 @@ fn a_placement_is_brought_about() {
     cluster.run(&["--live", "-X", "--strategy=utilization"]).code(2).stdout(contains("by itself"));
     let journal = cluster.path("journal");
     let again = cluster.run(&["--resume", journal.to_str().unwrap()]);
-    again.code(2).stderr("All 3 steps are done already\n");
+    again.code(2).stderr("All 3 steps were done before\n");
     assert_eq!(cluster.calls(), calls);
 }
 
@@ -97,11 +97,11 @@ fn a_placement_is_brought_about() {
 fn nothing_is_changed_where_the_end_is_not_sure() {
     // Nothing holds the result.
     let cluster = PaperCluster::new();
-    let why = "Error: --no-keep: without the constraints the cluster would not stay like that (rsc-small): ";
+    let why = "Error: option --no-keep: without the constraints, Pacemaker would move these resources again: rsc-small\nHint: ";
     cluster.bring(&["--no-keep"]).code(1).stderr(starts_with(why));
     // Pacemaker's own simulation has a different result.
     cluster.program("crm_simulate", r#"cp "$D/now" "$6""#);
-    let why = "Error: crm_simulate comes to another end, so nothing is changed: rsc-medium is stopped, not on node2\n";
+    let why = "Error: nothing was changed: crm_simulate predicts another result: rsc-medium is stopped, not on node2\n";
     cluster.bring(&[]).code(1).stderr(why);
     cluster.program("crm_simulate", "echo no such thing >&2; exit 1");
     let why = "Error: crm_simulate -S failed: exit status: 1: no such thing\n";
@@ -112,7 +112,7 @@ fn nothing_is_changed_where_the_end_is_not_sure() {
     cluster
         .bring(&[])
         .code(2)
-        .stderr(starts_with("crm_simulate is not installed: the plan was checked without it.\n"));
+        .stderr(starts_with("crm_simulate is not installed, so it did not check the plan.\n"));
 }
 
 #[test]
@@ -124,17 +124,16 @@ fn an_end_that_was_not_planned_is_told_and_the_run_can_go_on() {
     cluster
         .bring(&[])
         .code(1)
-        .stderr(contains("step 3 of 3, compare where resources run with the plan: rsc-small is stopped, not on node1; \"Set 1 constraint\" was done, and hplace --undo takes it back; hplace --resume "));
+        .stderr(contains("step 3 of 3, compare where resources run with the plan: rsc-small is stopped, not on node1\nHint: \"Set 1 constraint\" was done; hplace --undo undoes it; hplace --resume "));
     cluster.write("now", &good);
     let journal = cluster.path("journal");
     let resume = ["--resume", journal.to_str().unwrap()];
     cluster.run(&resume).code(2).stderr(starts_with("Step 3 of 3: ").and(contains("Done: ")));
     // A journal that does not fit.
     cluster.write("now", &good.replace("node2", "node3"));
-    cluster
-        .run(&resume)
-        .code(1)
-        .stderr(contains("a run on a cluster of node1,node2, and this one is of node1,node3"));
+    cluster.run(&resume).code(1).stderr(contains(
+        "the journal belongs to the cluster of nodes node1,node2; this cluster has the nodes node1,node3",
+    ));
     cluster.write("journal", "{} 0\n");
     cluster.run(&resume).code(1).stderr(contains("line 1: the check sum is wrong"));
 }
@@ -199,7 +198,10 @@ fn a_balanced_placement_is_brought_about() {
         command.arg("hbal").args(words).assert()
     };
     run(&["-x", "data/pacemaker-vms.xml", "-X"]).code(1).stdout("").stderr(contains("--live"));
-    run(&["--live", "-X", "--json"]).code(1).stdout("").stderr(contains("only one of"));
+    run(&["--live", "-X", "--json"])
+        .code(1)
+        .stdout("")
+        .stderr(contains("options --json and --exec exclude each other"));
     run(&["--live", "-X", "--resume=j"]).code(1).stdout("").stderr(contains("hplace --resume JOURNAL"));
     run(&["--live"]).code(0).stdout(contains("3. ci1 "));
     assert_eq!(cluster.calls(), "");
@@ -212,7 +214,7 @@ fn a_balanced_placement_is_brought_about() {
         format!("<constraints>{pins}</constraints>")
     );
     let again = cluster.run(&["--resume", journal.to_str().unwrap()]);
-    again.code(0).stderr("All 3 steps are done already\n");
+    again.code(0).stderr("All 3 steps were done before\n");
     // There is nothing left to do.
     run(&["--live", "-X"]).code(0).stdout(contains("Solution length=0\n"));
 }
@@ -232,14 +234,14 @@ fn a_node_in_standby() {
         .stderr("Error: data/pacemaker-small.xml: there is no node 'node9', did you mean 'node1'?\n");
     file(&["evacuate", "--undo", "node2"]).code(1).stderr("Error: node2 is not in standby\n");
     for (words, problem) in [
-        (&["-X"][..], "--exec needs the cluster itself: --live"),
-        (&["--no-keep"], "--no-keep means nothing without --exec"),
+        (&["-X"][..], "option --exec needs a live cluster"),
+        (&["--no-keep"], "option --no-keep needs --exec"),
         (
             &["evacuate", "node2", "--strategy=minimal"],
-            "option --strategy means nothing to `hplace evacuate'",
+            "option --strategy does not apply to `hplace evacuate'",
         ),
-        (&["--commands=cib", "--json"], "only one of --commands and --json can be given"),
-        (&["--live", "-X", "--json", "--undo"], "only one of"),
+        (&["--commands=cib", "--json"], "options --commands and --json exclude each other"),
+        (&["--live", "-X", "--json", "--undo"], "exclude each other"),
         (&["survive", "-X"], "Hint: --exec belongs to `hplace', `hplace evacuate', `hplace optimal'"),
     ] {
         file(words).stderr(contains(problem)).failure();
@@ -253,7 +255,7 @@ fn a_circle_of_orders_is_not_walked_into() {
     let orders = r#"<constraints><rsc_order id="a" first="rsc-small" then="rsc-medium"/><rsc_order id="b" first="rsc-medium" then="rsc-small"/></constraints>"#;
     cluster.write("now", &fs::read_to_string(SMALL).unwrap().replace("<constraints/>", orders));
     let refused = contains(
-        "wait for each other in a circle (order a, order b), so that Pacemaker never gets to the end, and nothing is changed",
+        "nothing was changed: rsc-small, rsc-medium wait for each other in a circle (order a, order b), so Pacemaker would never finish",
     );
     cluster.run(&["--live", "evacuate", "node1", "-X", "--yes"]).code(1).stderr(refused);
     assert_eq!(cluster.calls(), "");

@@ -61,7 +61,7 @@ const CIRCLE: &str = r#"<rsc_order id="x" first="db" then="web"/><rsc_order id="
 #[test]
 fn orders_in_a_circle() {
     let circle = TwoNodes { constraints: CIRCLE, ..TWO }.text();
-    let warned = "Warning: db, web wait for each other in a circle (order x, order y): Pacemaker never gets to these, nor to what waits for them\n";
+    let warned = "Warning: db, web wait for each other in a circle (order x, order y); Pacemaker never starts these actions, nor those that wait for them\n";
     let told = contains("web      -   -   not started (it waits in a circle)\n").and(contains(warned));
     hplace(&[], &circle).code(2).stdout(told);
     for words in [&["--transition"][..], &["--dot"], &["--json"]] {
@@ -90,7 +90,7 @@ fn orders_in_a_circle() {
     hplace(&["survive"], &running).code(2).stdout(contains(without_alpha));
     hplace(&["evacuate", "alpha"], &running).code(2).stdout(contains(warned));
     let itself = circle.replace(r#"then="db""#, r#"then="web""#);
-    hplace(&[], &itself).code(1).stderr(contains("rsc_order 'y': a resource after itself"));
+    hplace(&[], &itself).code(1).stderr(contains("rsc_order 'y': the resource is ordered after itself"));
 }
 
 #[test]
@@ -156,8 +156,9 @@ fn a_part_of_an_instance_is_missed() {
 #[test]
 fn a_lost_node_that_nothing_fences() {
     let frozen = TwoNodes { options: "", on_alpha: &["db"], lost: true, ..TWO };
-    let nothing = "Warning: nothing is started, stopped or moved: stonith-enabled is true (the default), and no resource is a fencing device\n";
-    let lost = "Warning: alpha is lost, and nothing fences it: what ran there is not started elsewhere: db\n";
+    let nothing = "Warning: Pacemaker starts, stops and moves nothing: stonith-enabled is true (the default), but there is no fencing device\n";
+    let lost =
+        "Warning: alpha is lost and cannot be fenced, so its resources are not started elsewhere: db\n";
     hplace(&[], &frozen.text()).code(2).stdout(contains(nothing).and(contains(lost)));
     // Everything that should run does.
     let calm = TwoNodes { on_alpha: &["db", "web"], lost: false, ..frozen };
@@ -184,7 +185,8 @@ fn what_pacemaker_refuses_or_replaces() {
         let options = format!(r#"{}<nvpair id="o2" name="placement-strategy" value="{word}"/>"#, TWO.options);
         TWO.text().replace(TWO.options, &options)
     };
-    let warned = "Warning: there is no placement-strategy 'foo': Pacemaker takes 'default', which does not look at capacities\n";
+    let warned =
+        "Warning: there is no placement-strategy 'foo'; Pacemaker uses 'default', which ignores capacities\n";
     hplace(&[], &strategy("foo")).code(0).stdout(starts_with("Strategy default: ")).stderr(warned);
     hplace(&[], &strategy("Balanced")).code(0).stdout(starts_with("Strategy balanced: ")).stderr("");
 }

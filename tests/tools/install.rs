@@ -88,7 +88,7 @@ fn everything_is_put_where_it_is_looked_for_and_goes_again() {
 
     uninstall(&prefix).code(0).stderr("").stdout(contains("removed ").count(before.len() - 1));
     assert_eq!(fs::read_dir(outer.path()).unwrap().count(), 0, "directories that were made are gone, too");
-    uninstall(&prefix).code(1).stdout("").stderr(contains("nothing was put below"));
+    uninstall(&prefix).code(1).stdout("").stderr(contains("has installed nothing below"));
 }
 
 #[test]
@@ -129,9 +129,9 @@ fn files_of_others_stay() {
     symlink("nowhere", prefix.join("bin/hinfo")).unwrap();
     let before = content(&prefix);
     install(&prefix, &[]).code(1).stdout("").stderr(
-        contains("hbal.1 exists and was not put there by this command\n")
+        contains("hbal.1 exists and was not installed by this command\n")
             .and(contains("bin/hinfo exists"))
-            .and(ends_with("Error: nothing was done: 2 places are taken; --force replaces files\n")),
+            .and(ends_with("Error: nothing was done: 2 other files or directories are in the way\nHint: --force replaces files\n")),
     );
     assert_eq!(content(&prefix), before, "nothing is done by halves");
 
@@ -142,9 +142,12 @@ fn files_of_others_stay() {
     fs::remove_file(prefix.join("bin/hail")).unwrap();
     symlink("elsewhere", prefix.join("bin/hail")).unwrap();
     fs::write(prefix.join("bin/own"), "").unwrap();
-    install(&prefix, &[]).code(1).stderr(contains("2 places are taken"));
+    install(&prefix, &[]).code(1).stderr(contains("2 other files or directories are in the way"));
     let stays = |file: &str| {
-        contains(format!("Note: {} is not what was put there; it stays\n", prefix.join(file).display()))
+        contains(format!(
+            "Note: {} was changed since the installation and is kept\n",
+            prefix.join(file).display()
+        ))
     };
     uninstall(&prefix).code(0).stderr(stays("bin/hail").and(stays("share/man/man1/hbal.1")));
     let left: Vec<PathBuf> = content(&prefix).into_keys().collect();
@@ -207,7 +210,7 @@ fn hail_is_put_where_ganeti_looks_for_it() {
     install(&prefix, &[]).code(0).stdout(contains(format!("made {} -> ", hail.display())));
     install(&prefix, &["--uninstall", "--hail-dir", "/x"])
         .code(1)
-        .stderr(contains("--hail-dir means nothing with it"));
+        .stderr(contains("option --hail-dir does not apply to --uninstall"));
     uninstall(&prefix).code(0);
     assert_eq!(fs::read_dir(outer.path()).unwrap().count(), 0);
 }
@@ -344,8 +347,8 @@ fn records_of_others_are_not_believed() {
     fs::write(&victim, "precious").unwrap();
     let text = fs::read_to_string(record(&prefix)).unwrap();
     for (path, complaint) in [
-        ("../../victim", "is nothing that is put there"),
-        (victim.to_str().unwrap(), "is nothing that is put there"),
+        ("../../victim", "which htools never installs"),
+        (victim.to_str().unwrap(), "which htools never installs"),
     ] {
         let item = format!(
             "\"items\": [{{\"path\": \"{path}\", \"marks\": [{{\"digest\": \"{}\"}}]}},",

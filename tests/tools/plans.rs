@@ -193,7 +193,7 @@ fn a_plan_that_was_changed_is_refused_in_one_line() {
         (text[..text.len() / 3].to_owned(), "not a saved plan: "),
         (
             text.replace("saved-plan-1", "saved-plan-7"),
-            "it is a 'htools.saved-plan-7', and this version reads",
+            "it has the schema 'htools.saved-plan-7'; this version reads",
         ),
         (String::new(), "not a saved plan: "),
     ] {
@@ -221,10 +221,10 @@ fn steps_that_do_not_hold_any_more_are_named() {
     htools(&["apply", &path, "-t", &other])
         .code(1)
         .stdout("")
-        .stderr(contains("The plan does not fit the cluster any more:\n"))
+        .stderr(contains("The plan no longer fits the cluster:\n"))
         .stderr(contains("step 1, instance 'db1.example.com': node 'node6.example.com' is offline\n"))
-        .stderr(contains("step 3, instance 'mail.example.com': it is on node4.example.com:node1.example.com, and the plan moves it from node1.example.com:node4.example.com\n"))
-        .stderr(contains("nothing was done; --replan makes another plan\n"));
+        .stderr(contains("step 3, instance 'mail.example.com': it is on node4.example.com:node1.example.com, but the plan moves it from node1.example.com:node4.example.com\n"))
+        .stderr(contains("nothing was done, because the plan no longer fits\nHint: --replan makes another plan\n"));
     // With the original options.
     htools(&["apply", &path, "-t", &other, "--replan", "--print-plan=text"])
         .code(0)
@@ -272,9 +272,14 @@ fn what_hsqueeze_saved_is_done_if_it_decides_the_same_again() {
         .unwrap();
     let changed = htools(&apply).code(1);
     let said = String::from_utf8(changed.get_output().stderr.clone()).unwrap();
-    assert!(said.starts_with("The plan does not fit the cluster any more:\n  step "), "{said}");
-    assert!(said.contains("drain san05.example.com: this is not to be done now\n"), "{said}");
-    assert!(said.ends_with("nothing was done; --replan makes another plan\n"), "{said}");
+    assert!(said.starts_with("The plan no longer fits the cluster:\n  step "), "{said}");
+    assert!(said.contains("drain san05.example.com: no longer needed\n"), "{said}");
+    assert!(
+        said.ends_with(
+            "nothing was done, because the plan no longer fits\nHint: --replan makes another plan\n"
+        ),
+        "{said}"
+    );
     htools(&[&apply[..], &["--replan"]].concat()).code(0);
 }
 
@@ -310,7 +315,7 @@ fn options_in_a_plan_do_not_say_what_becomes_of_it() {
         std::fs::write(&path, forged.sealed().text()).unwrap();
         let refused = htools(&["apply", &path, "-t", "data/week.data", "--replan"]).code(1);
         let said = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
-        assert!(said.contains(&format!("its option '{option}' does not belong into a plan")), "{said}");
+        assert!(said.contains(&format!("its option '{option}' is not allowed in a plan")), "{said}");
         assert_eq!(said.lines().count(), 1, "{said}");
     }
 }
@@ -341,10 +346,7 @@ fn of_files_that_a_plan_names_nothing_is_quoted() {
         // For another cluster, another plan is made.
         let apply = ["apply", &file, "-t", "data/balanced.data", "--replan"];
         for (named, wanted) in [
-            (
-                &secret,
-                "the plan names this file, but it is not of the kind that its option reads; its content is not shown\n",
-            ),
+            (&secret, "the plan names this file, but it does not have the format that its option reads\n"),
             (&path("pipe"), "not a regular file\n"),
         ] {
             let options = options.iter().map(|option| option.replace("FILE", named)).collect();
@@ -368,7 +370,9 @@ fn plans_that_others_can_write_to() {
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o644);
     htools(&["apply", &file, "-t", SAMPLE]).code(0);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o664)).unwrap();
-    let wanted = format!("Error: {file}: others can write to it (mode 0664); use: chmod go-w\n");
+    let wanted = format!(
+        "Error: {file}: other users can write to it (mode 0664)\nHint: chmod go-w takes the right from other users\n"
+    );
     htools(&["apply", &file, "-t", SAMPLE]).code(1).stderr(wanted);
     htools(&["show", &file]).code(0);
 }

@@ -349,9 +349,9 @@ fn all_moves_together_belong_to_balance() {
     assert!(stdout(&whole).contains("Imbalance improved from 243.32410859 to "));
     hgroup(&[&["balance", "--effort=5"], &sample[..]].concat())
         .code(1)
-        .stderr(contains("option --effort means nothing without --deep"));
+        .stderr(contains("option --effort needs --deep"));
     hgroup(&[&["compress", "--deep"], &sample[..]].concat()).code(1).stderr(contains(
-        "option --deep means nothing to `hgroup compress'\nHint: --deep belongs to `hgroup balance'\n",
+        "option --deep does not apply to `hgroup compress'\nHint: --deep belongs to `hgroup balance'\n",
     ));
 }
 
@@ -381,7 +381,7 @@ fn statuses() {
         .stderr(contains("'nowhere' is not the name or UUID"));
     hgroup(&["balance", "-t", SAMPLE]).code(0);
     hgroup(&["balance", "-t", SAMPLE, "--evacuate"]).code(1).stderr(contains("belongs to `hgroup compress'"));
-    hgroup(&[]).code(1).stderr(contains("which command?"));
+    hgroup(&[]).code(1).stderr(contains("hgroup needs one command\nHint: the commands are status,"));
     hgroup(&["status", "-x"]).code(2);
 }
 
@@ -498,9 +498,9 @@ fn one_form_of_the_answer() {
 fn exported_pools_that_are_none() {
     for (value, problem) in [
         (json!(7), "group 'b': key 'diskparams': Unable to read JSObject: expected an object, found 7"),
-        (json!({"rbd": {"pool": ""}}), "group 'b', diskparams, rbd: key 'pool': \"\" is no name"),
-        (json!({"rbd": {"pool": "a\u{1b}[2J"}}), "rbd: key 'pool': \"a\\u{1b}[2J\" is no name"),
-        (json!({"gluster": {"port": 65536}}), "diskparams, gluster: key 'port': 65536 is no port"),
+        (json!({"rbd": {"pool": ""}}), "group 'b', diskparams, rbd: key 'pool': \"\" is not a name"),
+        (json!({"rbd": {"pool": "a\u{1b}[2J"}}), "rbd: key 'pool': \"a\\u{1b}[2J\" is not a name"),
+        (json!({"gluster": {"port": 65536}}), "diskparams, gluster: key 'port': 65536 is not a port"),
     ] {
         let directory = exporting([None, Some(value)]);
         let address = format!("file://{}", directory.path().display());

@@ -28,7 +28,7 @@ fn what_is_no_weight_is_refused() {
     for (value, problem) in [
         (
             "free_mem=2",
-            "there is no metric 'free_mem', did you mean 'free_mem_cv'?; there are: free_mem_cv, ",
+            "there is no metric 'free_mem', did you mean 'free_mem_cv'?\nHint: the valid words are free_mem_cv, ",
         ),
         ("n1_cnt", "'n1_cnt' is not NAME=WEIGHT"),
         ("n1_cnt=", "'' is not a number"),
@@ -174,7 +174,7 @@ fn what_is_no_affinity_weight_is_refused() {
     let heavy =
         command(&["hbal", "-t", "-", "--affinity-weight", "1"]).write_stdin(text).assert().code(1).stdout("");
     let said = String::from_utf8_lossy(&heavy.get_output().stderr).into_owned();
-    assert!(said.contains("too large to be summed up exactly") && said.lines().count() == 1, "{said}");
+    assert!(said.contains("too large to be added exactly") && said.lines().count() == 1, "{said}");
 }
 
 #[test]

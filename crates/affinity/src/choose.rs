@@ -175,12 +175,12 @@ pub(super) fn ranking(fleet: &Fleet, choice: &MachineChoice) -> Vec<usize> {
     let mut rounds: BTreeMap<Option<u32>, Vec<usize>> = BTreeMap::new();
     nodes.into_iter().for_each(|node| rounds.entry(round(node)).or_default().push(node));
     let customer = |node: &usize| choice.verdicts[*node].customer;
-    rounds.into_values().flat_map(|equal| by_wish(equal, customer)).collect()
+    rounds.into_values().flat_map(|equal| preferred_by_customer(equal, customer)).collect()
 }
 
 /// Nodes by the customer's score, highest first. Among those that tie with the best remaining one, the order in `nodes`
 /// decides.
-fn by_wish(nodes: Vec<usize>, customer: impl Fn(&usize) -> f64) -> Vec<usize> {
+fn preferred_by_customer(nodes: Vec<usize>, customer: impl Fn(&usize) -> f64) -> Vec<usize> {
     let mut falling: Vec<(usize, usize)> = nodes.into_iter().enumerate().collect();
     falling.sort_by(|(_, one), (_, other)| (customer(other) + 0.0).total_cmp(&(customer(one) + 0.0)));
     let (mut ranked, mut taken) = (Vec::with_capacity(falling.len()), HashSet::new());

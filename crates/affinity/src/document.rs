@@ -111,7 +111,7 @@ impl<'de> Visitor<'de> for LevelsPart {
         while let Some((level, owners)) = map.next_entry::<String, OwnersPart>()? {
             let shown = shown_name(&level);
             if self.0.insert(level, owners).is_some() {
-                return Err(A::Error::custom(format!("level '{shown}' is there twice")));
+                return Err(A::Error::custom(format!("level '{shown}' is given twice")));
             }
         }
         Ok(self)
@@ -187,22 +187,14 @@ impl FleetReader<'_> {
         let mut by_name = HashMap::new();
         for (at, node) in document.nodes.iter().enumerate() {
             if node.name.is_empty() || by_name.insert(node.name.clone(), at).is_some() {
-                return Err(self.wrong(
-                    "node",
-                    &node.name,
-                    "there is another node with this name, or it has none",
-                ));
+                return Err(self.wrong("node", &node.name, "the name is empty or not unique"));
             }
         }
         let mut names = HashSet::new();
         let mut machines = Vec::new();
         for part in document.vms {
             if part.name.is_empty() || !names.insert(part.name.clone()) {
-                return Err(self.wrong(
-                    "vm",
-                    &part.name,
-                    "there is another vm with this name, or it has none",
-                ));
+                return Err(self.wrong("vm", &part.name, "the name is empty or not unique"));
             }
             machines.push(self.machine(part, &by_name)?);
         }
@@ -227,14 +219,16 @@ impl FleetReader<'_> {
         let running = match part.state.as_deref() {
             None | Some("running") => true,
             Some("down" | "maintenance") => false,
-            Some(_) => return Err(wrong(self, "state: running, down or maintenance")),
+            Some(_) => return Err(wrong(self, "state: expected running, down or maintenance")),
         };
         if part.load.is_some_and(|load| load < 0.0) {
             return Err(wrong(self, "load: at least 0"));
         }
         if part.load.is_none() {
-            self.warnings
-                .push(format!("Warning: node {}: load is not known and taken for 0", shown_name(&part.name)));
+            self.warnings.push(format!(
+                "Warning: node {}: the load is unknown and counts as 0",
+                shown_name(&part.name)
+            ));
         }
         let (mut keys, mut names) = (Vec::new(), HashSet::new());
         for key in part.keys {
@@ -243,7 +237,7 @@ impl FleetReader<'_> {
                 return Err(self.wrong("node", &part.name, &complaint("special keys are computed")));
             }
             if !names.insert(key.name.clone()) {
-                return Err(self.wrong("node", &part.name, &complaint("it is there twice")));
+                return Err(self.wrong("node", &part.name, &complaint("it is given twice")));
             }
             if key.sticky && key.name.starts_with('_') {
                 return Err(self.wrong("node", &part.name, &complaint("reserved keys cannot be sticky")));
@@ -280,14 +274,14 @@ impl FleetReader<'_> {
         let (runs_on, disk_node) = (node(part.node, "node")?, node(part.disk_node, "disk_node")?);
         let last_node = node(part.last_node, "last_node")?;
         if last_node.is_some() && runs_on.is_some() {
-            return Err(self.wrong("vm", &name, "last_node: only of what runs on no node"));
+            return Err(self.wrong("vm", &name, "last_node: allowed only if the vm runs on no node"));
         }
         let mut keys = Vec::new();
         for (level, owners) in part.keys.0 {
             let unknown = |_| self.wrong("vm", &name, &format!("there is no level '{}'", shown_name(&level)));
             let level: KeyLevel = level.parse().map_err(unknown)?;
             if matches!(level, KeyLevel::Default | KeyLevel::Cluster) {
-                return Err(self.wrong("vm", &name, "keys of the cluster are not a vm's"));
+                return Err(self.wrong("vm", &name, "a vm cannot have keys of the cluster"));
             }
             let sides = [
                 (KeyOwner::System, owners.system),
@@ -304,7 +298,7 @@ impl FleetReader<'_> {
             part.started_with.map(|keys| keys.into_iter().map(|key| (key.name, key.value)).collect());
         let mut seen = HashSet::new();
         if started_with.iter().flatten().any(|(name, _)| !seen.insert(name.clone())) {
-            return Err(self.wrong("vm", &name, "started_with: a key is there twice"));
+            return Err(self.wrong("vm", &name, "started_with: a key is given twice"));
         }
         for (key, value) in started_with.iter().flatten() {
             check_number(key, "value", *value)
@@ -351,7 +345,7 @@ impl FleetReader<'_> {
                 let bearer =
                     if name.is_empty() { what.to_owned() } else { format!("{what} {}", shown_name(name)) };
                 self.warnings.push(format!(
-                    "Warning: {bearer}: key '{}' has no number and does not count",
+                    "Warning: {bearer}: key '{}' has no number and is ignored",
                     shown_name(key)
                 ));
                 Ok(None)
@@ -380,13 +374,13 @@ impl AffinityOptions {
     /// The fault, in words.
     pub fn check(&self) -> std::result::Result<(), String> {
         if self.msav_steps < 1 {
-            return Err("msav_steps: at least 1".to_owned());
+            return Err("msav_steps must be at least 1".to_owned());
         }
         if ![self.initial_msav, self.final_msav].iter().all(|msav| msav.abs() <= LARGEST) {
-            return Err("initial_msav and final_msav: between -1e12 and 1e12".to_owned());
+            return Err("initial_msav and final_msav must be between -1e12 and 1e12".to_owned());
         }
         if self.initial_msav < self.final_msav {
-            return Err("initial_msav: at least final_msav".to_owned());
+            return Err("initial_msav must be at least final_msav".to_owned());
         }
         Ok(())
     }

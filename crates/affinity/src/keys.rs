@@ -99,10 +99,10 @@ pub enum KeyError {
     #[error("customers cannot set keys on this level; keys that are set for them are 'billing' keys")]
     Level,
     /// There are two keys of the same name.
-    #[error("key '{0}' is there twice")]
+    #[error("key '{0}' is given twice")]
     Twice(String),
     /// A number is not finite.
-    #[error("key '{0}': the {1} is no finite number")]
+    #[error("key '{0}': the {1} is not a finite number")]
     NotFinite(String, &'static str),
     /// A number is too large for sums.
     #[error("key '{0}': the {1} is not between -1e12 and 1e12")]
@@ -283,7 +283,7 @@ mod tests {
         for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             assert_eq!(
                 wrong(KeyOwner::System, "k", value).to_string(),
-                "key 'k': the value is no finite number"
+                "key 'k': the value is not a finite number"
             );
         }
         assert_eq!(
@@ -293,11 +293,11 @@ mod tests {
         assert_eq!(at(KeyLevel::Server, KeyOwner::System, "k", LARGEST, -LARGEST).check(), Ok(()));
         assert_eq!(
             wrong(KeyOwner::System, "#FOO", 0.0).to_string(),
-            "key '#FOO' is no special key: these are #CPU, #LOAD, #RAM"
+            "key '#FOO' is not a special key: the special keys are #CPU, #LOAD, #RAM"
         );
         assert_eq!(
             wrong(KeyOwner::System, "#RAM", 1.0).to_string(),
-            "key '#RAM' is a special key whose value is not 0: its weight says how much an unused node counts"
+            "key '#RAM' is a special key, whose value must be 0; its weight is the worth of an unused node"
         );
         for level in KeyLevel::ALL {
             let is_allowed = at(*level, KeyOwner::Customer, "k", 1.0, 1.0).check().is_ok();
@@ -307,7 +307,7 @@ mod tests {
         }
         let mut twice = at(KeyLevel::Server, KeyOwner::System, "k", 1.0, 1.0);
         twice.keys.push(twice.keys[0].clone());
-        assert_eq!(twice.check().unwrap_err().to_string(), "key 'k' is there twice");
+        assert_eq!(twice.check().unwrap_err().to_string(), "key 'k' is given twice");
         assert_eq!(at(KeyLevel::Server, KeyOwner::System, "#RAM", 0.0, 1.0).check(), Ok(()));
     }
 }

@@ -62,7 +62,7 @@ impl From<AffinityKey> for CarriedKey {
 
 /// The weights of all keys of a cluster together are too large for exact sums.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the weights of the affinity keys are too large to be summed up exactly")]
+#[error("the weights of the affinity keys are too large to be added exactly")]
 pub struct KeysTooHeavy;
 
 /// The kinds of keys of a cluster, by name, value and weight.

@@ -211,7 +211,7 @@ impl ReserveChange {
 
 /// Reserve of a group that is about to take a new instance.
 #[derive(Debug, Clone)]
-pub struct ReserveForNewcomer {
+pub struct ReserveForInstance {
     group: GroupIdx,
     /// Margin without the instance, in MiB.
     before: i128,
@@ -220,7 +220,7 @@ pub struct ReserveForNewcomer {
     instance: Instance,
 }
 
-impl ReserveForNewcomer {
+impl ReserveForInstance {
     /// Tells if this is the reserve of `group` for an instance that needs `pools` there.
     pub fn is_for(&self, group: GroupIdx, pools: &TagSet) -> bool {
         self.group == group && self.instance.needs == *pools
@@ -255,13 +255,13 @@ impl Cluster {
     }
 
     /// Reserve of a node's group for a new instance; `None` if only N+1 is required.
-    pub fn reserve_for_newcomer(&self, instance: &Instance, spec: &NodeSpec) -> Option<ReserveForNewcomer> {
+    pub fn reserve_for_newcomer(&self, instance: &Instance, spec: &NodeSpec) -> Option<ReserveForInstance> {
         let group = spec.group;
         let before = self.group_reserve(group)?.margin();
         let mut instance = instance.clone();
         instance.settle_pools(spec);
         let reserve = self.group_reserve_with(group, &instance)?;
-        Some(ReserveForNewcomer { group, before, reserve, instance })
+        Some(ReserveForInstance { group, before, reserve, instance })
     }
 
     /// Reserve of a group on shared storage for the loss of as many nodes at once as `--keep-reserve` asks for; `None`

@@ -23,10 +23,10 @@ pub const SPECIAL: [&str; 3] = ["#CPU", "#LOAD", "#RAM"];
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SpecialKeyFault {
     /// No special key has this name.
-    #[error("is no special key: these are {}", SPECIAL.join(", "))]
+    #[error("is not a special key: the special keys are {}", SPECIAL.join(", "))]
     Unknown,
     /// A special key can only ask for an unused node.
-    #[error("is a special key whose value is not 0: its weight says how much an unused node counts")]
+    #[error("is a special key, whose value must be 0; its weight is the worth of an unused node")]
     Value,
 }
 
@@ -89,10 +89,10 @@ impl fmt::Display for KeyTag {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyTagFault {
     /// The parts are not those of a key.
-    #[error("is not of the form of a key")]
+    #[error("does not have the form of a key")]
     Form,
     /// A key of a node is set elsewhere, or another key is set on a node.
-    #[error("is no key there")]
+    #[error("is not a key that is allowed there")]
     Misplaced,
     /// A key of this role cannot have this name.
     #[error("has a name that cannot begin with '{0}'")]
@@ -101,7 +101,7 @@ pub enum KeyTagFault {
     #[error(transparent)]
     Special(#[from] SpecialKeyFault),
     /// The value or the weight is not a number, or too large for sums.
-    #[error("has a {0} that is no number between -1e12 and 1e12")]
+    #[error("has a {0} that is not a number between -1e12 and 1e12")]
     Number(&'static str),
     /// Another tag of the same bearer sets the same key differently; neither counts.
     #[error("contradicts another key of this name")]

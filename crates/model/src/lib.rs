@@ -8,7 +8,6 @@
 #![cfg_attr(not(test), warn(unreachable_pub))]
 
 pub mod autorepair;
-mod bar;
 mod carried_keys;
 mod class;
 mod cluster;
@@ -27,6 +26,7 @@ mod node;
 mod node_reserve;
 mod node_set;
 pub mod number;
+mod obstacle;
 mod peers;
 mod placement;
 mod policy;
@@ -42,7 +42,6 @@ pub mod units;
 mod utilisation;
 mod weights;
 
-pub use bar::Bar;
 pub use carried_keys::{
     AffinityKey, CarriedKey, CarriedKeys, KeyIdx, KeyScope, KeyTable, KeysTooHeavy, WORTH_PARTS, proximity,
 };
@@ -50,7 +49,7 @@ pub use class::{Class, loses_data};
 pub use cluster::{Cluster, Group, Members, Place};
 pub use draft::{Draft, Mark};
 pub use failure::{FailCounts, FailKind};
-pub use group_reserve::{GroupReserve, GroupReserves, NodeStake, ReserveChange, ReserveForNewcomer};
+pub use group_reserve::{GroupReserve, GroupReserves, NodeStake, ReserveChange, ReserveForInstance};
 pub use index::{GroupIdx, InstanceIdx, NodeIdx, PoolIdx};
 pub use instance::{Disk, Immobile, Instance, InstanceDetails};
 pub use job_id::JobId;
@@ -58,6 +57,7 @@ pub use kinds::{AllocPolicy, DiskTemplate, EvacMode, Hypervisor, Mirroring, RunS
 pub use node::{Ledger, Node, NodeSpec, NodeState, Outage, PolicyHealth};
 pub use node_reserve::{JointReserve, NodeReserve};
 pub(crate) use node_set::NodeSet;
+pub use obstacle::Obstacle;
 pub use placement::{DiskCheck, Rule, Strictness, TagArrival};
 pub use policy::{InstancePolicy, InstanceSpec, PolicyBreach, SpecRange};
 pub use step::{Concession, Leg, Move, MovedMeanwhile, Placement, Step};

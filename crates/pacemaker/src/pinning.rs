@@ -69,7 +69,7 @@ pub enum PinError {
     #[error(transparent)]
     Placing(#[from] PlacingError),
     /// No constraints lead there.
-    #[error("no location constraints bring the cluster there: even with them, {0}")]
+    #[error("location constraints cannot bring about this placement: even with them, {0}")]
     Unreachable(String),
 }
 
@@ -352,7 +352,7 @@ mod tests {
         let default = place(&set, Strategy::Default).unwrap();
         let why = pin(SMALL, "t", &default).unwrap_err().to_string();
         assert!(
-            why.starts_with("no location constraints bring the cluster there: even with them, rsc-"),
+            why.starts_with("location constraints cannot bring about this placement: even with them, rsc-"),
             "{why}"
         );
     }

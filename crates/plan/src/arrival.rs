@@ -35,7 +35,7 @@ pub struct MissingEffect {
 
 /// A node as the work leaves it.
 #[derive(Debug, Default)]
-struct NodeEnd {
+struct PlannedNode {
     flags: NodeFlags,
     /// For each tag, whether the node should have it.
     tags: BTreeMap<String, bool>,
@@ -43,15 +43,15 @@ struct NodeEnd {
 
 /// Instances and nodes as the work leaves them, in the order of their names.
 #[derive(Debug, Default)]
-pub struct End<'w> {
+pub struct PlannedEnd<'w> {
     instances: BTreeMap<&'w str, &'w Placement<String>>,
-    nodes: BTreeMap<&'w str, NodeEnd>,
+    nodes: BTreeMap<&'w str, PlannedNode>,
 }
 
-impl<'w> End<'w> {
+impl<'w> PlannedEnd<'w> {
     /// The state that the steps of some work lead to, if all are done.
-    pub fn of(work: &'w Work) -> End<'w> {
-        let mut end = End::default();
+    pub fn of(work: &'w Work) -> PlannedEnd<'w> {
+        let mut end = PlannedEnd::default();
         for step in &work.steps {
             match &step.task {
                 Task::Move(Relocation { to, .. }) => drop(end.instances.insert(&step.subject, to)),
@@ -73,7 +73,7 @@ impl<'w> End<'w> {
     }
 
     /// Differences of a cluster from this state. `flags` are those of its nodes, by name.
-    pub fn missed(&self, now: &Cluster, flags: &HashMap<String, NodeFlags>) -> Vec<MissingEffect> {
+    pub fn missing_effects(&self, now: &Cluster, flags: &HashMap<String, NodeFlags>) -> Vec<MissingEffect> {
         let mut by_name: HashMap<&str, Vec<&Instance>> = HashMap::new();
         for instance in now.instances.iter().filter(|i| self.instances.contains_key(i.name.as_str())) {
             by_name.entry(&instance.name).or_default().push(instance);
@@ -105,9 +105,9 @@ impl<'w> End<'w> {
     }
 }
 
-impl NodeEnd {
+impl PlannedNode {
     fn take(&mut self, task: &Task, step: &WorkStep) {
-        let NodeEnd { flags, tags } = self;
+        let PlannedNode { flags, tags } = self;
         // Ganeti does not know about power commands of this program.
         let by_ganeti = step.opcodes.iter().any(|opcode| matches!(opcode, Opcode::OobCommand { .. }));
         match task {

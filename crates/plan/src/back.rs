@@ -8,9 +8,9 @@ use htools_model::{Cluster, Concession, InstanceIdx, Move, NodeIdx, Placement, S
 
 /// Reason that a step cannot be undone.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoWayBack {
+pub enum UndoError {
     /// The step is about a node.
-    #[error("step {number}, {title}: only moves of instances can be taken back")]
+    #[error("step {number}, {title}: only moves of instances can be undone")]
     Node {
         /// Number of the step, from 1.
         number: usize,
@@ -28,7 +28,7 @@ pub enum NoWayBack {
         name: String,
     },
     /// The instance has been moved since.
-    #[error("step {number}: instance '{}' is on {is}, and the step took it to {was}", shown_name(.instance))]
+    #[error("step {number}: instance '{}' is on {is}, but the step moved it to {was}", shown_name(.instance))]
     Elsewhere {
         /// Number of the step, from 1.
         number: usize,
@@ -78,7 +78,7 @@ pub(super) fn leading(from: Placement, to: Placement) -> Option<Move> {
 ///
 /// # Errors
 /// The first step, from the end, that cannot be undone.
-pub fn taken_back(cluster: &Cluster, done: &[(usize, &WorkStep)]) -> Result<Vec<Step>, NoWayBack> {
+pub fn undo_steps(cluster: &Cluster, done: &[(usize, &WorkStep)]) -> Result<Vec<Step>, UndoError> {
     let nodes: HashMap<&str, NodeIdx> =
         cluster.nodes.iter().map(|node| (node.spec.name.as_str(), node.spec.idx)).collect();
     let instances: HashMap<&str, InstanceIdx> =
@@ -90,10 +90,10 @@ pub fn taken_back(cluster: &Cluster, done: &[(usize, &WorkStep)]) -> Result<Vec<
             match step.task {
                 // These steps did nothing that lasts.
                 Task::ConfirmEmpty | Task::Await | Task::Stop | Task::Start | Task::Resync => continue,
-                _ => return Err(NoWayBack::Node { number, title: step.title() }),
+                _ => return Err(UndoError::Node { number, title: step.title() }),
             }
         };
-        let gone = |kind, name: &str| NoWayBack::Gone { number, kind, name: name.to_owned() };
+        let gone = |kind, name: &str| UndoError::Gone { number, kind, name: name.to_owned() };
         let instance =
             *instances.get(step.subject.as_str()).ok_or_else(|| gone("instance", &step.subject))?;
         let mirrored = cluster.instance(instance).template.has_secondary();
@@ -114,10 +114,10 @@ pub fn taken_back(cluster: &Cluster, done: &[(usize, &WorkStep)]) -> Result<Vec<
                 place.nodes().map(name).collect::<Vec<_>>().join(":")
             };
             let instance = step.subject.clone();
-            return Err(NoWayBack::Elsewhere { number, instance, is: shown(is), was: shown(from) });
+            return Err(UndoError::Elsewhere { number, instance, is: shown(is), was: shown(from) });
         }
         let mv =
-            leading(from, to).ok_or_else(|| NoWayBack::NoMove { number, instance: step.subject.clone() })?;
+            leading(from, to).ok_or_else(|| UndoError::NoMove { number, instance: step.subject.clone() })?;
         places.insert(instance, to);
         // Other templates may name a secondary node, which has no meaning.
         let named = |place: Placement| Placement { secondary: place.secondary.or(its.secondary), ..place };

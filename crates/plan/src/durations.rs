@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::graph::StepIdx;
 use super::opcode::Opcode;
-use super::work::{Freight, Relocation, Task, Work, WorkStep};
+use super::work::{MovedData, Relocation, Task, Work, WorkStep};
 use htools_model::{Leg, Mib};
 
 /// Kind of a leg of a move.
@@ -190,7 +190,7 @@ pub(super) fn syncs(step: &WorkStep) -> bool {
 /// Data that a step copies: memory and disks.
 pub fn data_of(step: &WorkStep) -> (Mib, Mib) {
     let ways = ways(step);
-    let total = |is_wanted: fn(&LegKind) -> bool, size: fn(&Freight) -> i64| {
+    let total = |is_wanted: fn(&LegKind) -> bool, size: fn(&MovedData) -> i64| {
         let times = ways.iter().filter(|way| is_wanted(way)).count() as i64;
         Mib(times.saturating_mul(step.freight.as_ref().map_or(0, size)))
     };

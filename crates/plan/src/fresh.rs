@@ -14,7 +14,7 @@ use htools_model::{Cluster, GroupIdx, Instance, Node, NodeIdx};
 pub fn differences(before: &Cluster, group: GroupIdx, now: &Cluster) -> Vec<String> {
     let uuid = &before.group(group).uuid;
     let Some(group_now) = now.groups.iter().find(|group| group.uuid == *uuid) else {
-        return vec![format!("node group '{}' is gone", shown_name(&before.group(group).name))];
+        return vec![format!("node group '{}' no longer exists", shown_name(&before.group(group).name))];
     };
     let mut found = Vec::new();
     let nodes = (before.nodes_of(group), now.nodes_of(group_now.idx));
@@ -84,12 +84,12 @@ pub fn broken_steps(work: &Work, now: &Cluster) -> Vec<String> {
                 let secondary = place.1.map(|node| format!(":{}", shown_name(node))).unwrap_or_default();
                 format!("{}{secondary}", shown_name(place.0))
             };
-            say(format!("it is on {}, and the plan moves it from {}", shown(here), shown(there)));
+            say(format!("it is on {}, but the plan moves it from {}", shown(here), shown(there)));
         }
         let targets = step.relocations().iter().flat_map(|relocation| relocation.mv.clone().targets());
         for target in targets {
             match nodes.get(target.as_str()) {
-                None => say(format!("node '{}' is gone", shown_name(&target))),
+                None => say(format!("node '{}' no longer exists", shown_name(&target))),
                 Some(node) if node.spec.offline => say(format!("node '{}' is offline", shown_name(&target))),
                 Some(_) => {}
             }
@@ -122,7 +122,7 @@ fn compare(kind: &str, before: &[(String, String)], now: &[(String, String)], fo
     for (name, state) in before {
         let shown = shown_name(name);
         match by_name.get(name.as_str()) {
-            None => found.push(format!("{kind} '{shown}' is gone")),
+            None => found.push(format!("{kind} '{shown}' no longer exists")),
             Some(now) if now != state => found.push(format!("{kind} '{shown}' is {now}, and was {state}")),
             Some(_) => {}
         }

@@ -36,7 +36,7 @@ impl fmt::Display for NameOf {
 
 /// A name that is not valid in Ganeti. The text is one line, fit for a terminal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{kind} '{}': Ganeti can have no such name, so there are no commands or jobs with it", shown_name(.name))]
+#[error("{kind} '{}': the name is not valid in Ganeti, so it is not used in commands or jobs", shown_name(.name))]
 pub struct Impossible {
     /// Kind of object.
     pub kind: NameOf,
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn the_refusal_is_one_harmless_line() {
         let error = Name::of(NameOf::Instance, "a\n\u{1b}[2J$(touch x)").unwrap_err();
-        let wanted = r"instance 'a\n\u{1b}[2J$(touch x)': Ganeti can have no such name, so there are no commands or jobs with it";
+        let wanted = r"instance 'a\n\u{1b}[2J$(touch x)': the name is not valid in Ganeti, so it is not used in commands or jobs";
         assert_eq!(error.to_string(), wanted);
     }
 }

@@ -111,11 +111,11 @@ impl Reboots {
 struct Maintained<'a> {
     cluster: &'a Cluster,
     nodes: &'a [NodeIdx],
-    trips: Vec<Trip<'a>>,
+    temporary_moves: Vec<TemporaryMove<'a>>,
 }
 
 /// Temporary move of an instance that is affected by the group.
-struct Trip<'a> {
+struct TemporaryMove<'a> {
     instance: &'a Instance,
     /// True if it cannot come back before the master node was rebooted.
     awaits_master: bool,
@@ -136,7 +136,7 @@ impl<'a> Maintained<'a> {
         let moved: BTreeMap<InstanceIdx, &MovedMeanwhile> = moved.iter().map(|m| (m.instance, m)).collect();
         let mut down = vec![false; cluster.nodes.len()];
         nodes.iter().for_each(|node| down[node.get()] = true);
-        let trip = |instance: &'a Instance| {
+        let temporary_move = |instance: &'a Instance| {
             let mut ours = instance.nodes().filter(|node| down[node.get()]).peekable();
             ours.peek()?;
             let moved = moved.get(&instance.idx).copied();
@@ -147,7 +147,7 @@ impl<'a> Maintained<'a> {
             let away = leaves(instance, moved, runs_here && !offline)
                 .map(|step| if stops { Step { concession: Concession::Restart, ..step } } else { step });
             let meanwhile = away.map_or(instance.placement(), |step| step.to);
-            Some(Trip {
+            Some(TemporaryMove {
                 instance,
                 awaits_master: ours.any(|node| cluster.node(node).spec.master),
                 stops,
@@ -156,21 +156,29 @@ impl<'a> Maintained<'a> {
             })
         };
         // A node that loses an instance gets none in the same group, so these moves need no order.
-        let trips =
-            cluster.instances.iter().filter(|instance| !instance.forthcoming).filter_map(trip).collect();
-        Maintained { cluster, nodes, trips }
+        let temporary_moves = cluster
+            .instances
+            .iter()
+            .filter(|instance| !instance.forthcoming)
+            .filter_map(temporary_move)
+            .collect();
+        Maintained { cluster, nodes, temporary_moves }
     }
 
     fn reboot(&self, work: &mut Builder) {
-        let Maintained { cluster, nodes, trips } = self;
+        let Maintained { cluster, nodes, temporary_moves } = self;
         let (by_hand, by_command): (Vec<NodeIdx>, Vec<NodeIdx>) =
             nodes.iter().partition(|node| cluster.node(**node).spec.master);
         let named = |nodes: &[NodeIdx]| -> Vec<String> {
             nodes.iter().map(|node| cluster.node(*node).spec.name.clone()).collect()
         };
-        let stopped: Vec<&Instance> =
-            trips.iter().filter(|trip| trip.stops).map(|trip| trip.instance).collect();
-        let away: Vec<Step> = trips.iter().filter_map(|trip| trip.away).collect();
+        let stopped: Vec<&Instance> = temporary_moves
+            .iter()
+            .filter(|temporary_move| temporary_move.stops)
+            .map(|temporary_move| temporary_move.instance)
+            .collect();
+        let away: Vec<Step> =
+            temporary_moves.iter().filter_map(|temporary_move| temporary_move.away).collect();
         // A group goes down only after the previous one is back.
         work.barrier();
         work.instances(cluster, &Task::Stop, &stopped, Opcode::shutdown);
@@ -178,18 +186,25 @@ impl<'a> Maintained<'a> {
         let cycle = |node: &str| vec![Opcode::power(node, PowerCommand::PowerCycle)];
         work.nodes(&Task::Reboot, named(&by_command), cycle);
         work.nodes(&Task::Await, named(&by_command), |_| Vec::new());
-        self.come_back(work, false);
+        self.bring_back(work, false);
         work.nodes(&Task::RebootByHand, named(&by_hand), |_| Vec::new());
-        self.come_back(work, true);
+        self.bring_back(work, true);
     }
 
     /// Brings back stopped and moved instances and resynchronises disks, before or after the reboot of the master.
-    fn come_back(&self, work: &mut Builder, after_master: bool) {
-        let trips = || self.trips.iter().filter(|trip| trip.awaits_master == after_master);
-        let instances = |wanted: fn(&Trip<'_>) -> bool| -> Vec<&Instance> {
-            trips().filter(|trip| wanted(trip)).map(|trip| trip.instance).collect()
+    fn bring_back(&self, work: &mut Builder, after_master: bool) {
+        let temporary_moves = || {
+            self.temporary_moves.iter().filter(|temporary_move| temporary_move.awaits_master == after_master)
         };
-        let back: Vec<Step> = trips().filter_map(|trip| trip.away.as_ref().and_then(returning)).collect();
+        let instances = |wanted: fn(&TemporaryMove<'_>) -> bool| -> Vec<&Instance> {
+            temporary_moves()
+                .filter(|temporary_move| wanted(temporary_move))
+                .map(|temporary_move| temporary_move.instance)
+                .collect()
+        };
+        let back: Vec<Step> = temporary_moves()
+            .filter_map(|temporary_move| temporary_move.away.as_ref().and_then(returning))
+            .collect();
         // The disks of a stopped instance are not in use, so they are resynchronised after its start.
         work.instances(self.cluster, &Task::Resync, &instances(|t| t.is_split && !t.stops), Opcode::resync);
         work.free_moves(self.cluster, &back);

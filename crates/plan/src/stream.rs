@@ -82,7 +82,7 @@ enum Stage {
 
 /// Dispatcher of steps: a walk of a plan's graph that finds the next step that may begin.
 #[derive(Debug, Clone)]
-pub struct Dispatch {
+pub struct StepDispatcher {
     limits: StreamLimits,
     stages: Vec<Stage>,
     /// For each step, the steps that wait for it.
@@ -98,10 +98,10 @@ pub struct Dispatch {
     sets: Option<(Vec<usize>, Vec<usize>)>,
 }
 
-impl Dispatch {
+impl StepDispatcher {
     /// Starts a plan whose steps take `seconds`. The step with the longest remaining path to the end comes first, then
     /// the first in the plan.
-    pub(crate) fn new(work: &Work, seconds: &[f64], limits: StreamLimits) -> Dispatch {
+    pub(crate) fn new(work: &Work, seconds: &[f64], limits: StreamLimits) -> StepDispatcher {
         let mut left = seconds.to_vec();
         for edge in work.edges.iter().rev() {
             let (before, after) = (edge.before.get(), edge.after.get());
@@ -109,26 +109,26 @@ impl Dispatch {
         }
         // Milliseconds are precise enough.
         let urgency = left.iter().map(|seconds| (seconds * 1000.0).clamp(0.0, 1e15) as u64).collect();
-        Dispatch::by(work, urgency, limits)
+        StepDispatcher::by(work, urgency, limits)
     }
 
     /// The same, but the first step in the plan comes first.
-    pub(crate) fn in_order(work: &Work, limits: StreamLimits) -> Dispatch {
-        Dispatch::by(work, vec![0; work.steps.len()], limits)
+    pub(crate) fn in_order(work: &Work, limits: StreamLimits) -> StepDispatcher {
+        StepDispatcher::by(work, vec![0; work.steps.len()], limits)
     }
 
     /// The same, but no step begins before the previous jobset has ended. Steps of one jobset never share a node, so
     /// limits per node do not delay them.
-    pub(crate) fn by_jobsets(work: &Work, limits: StreamLimits) -> Dispatch {
+    pub(crate) fn by_jobsets(work: &Work, limits: StreamLimits) -> StepDispatcher {
         let mut set = vec![0; work.steps.len()];
         for (number, steps) in work.jobsets.iter().enumerate() {
             steps.iter().for_each(|step| set[step.get()] = number);
         }
         let left = work.jobsets.iter().map(Vec::len).collect();
-        Dispatch { sets: Some((set, left)), ..Dispatch::in_order(work, limits) }
+        StepDispatcher { sets: Some((set, left)), ..StepDispatcher::in_order(work, limits) }
     }
 
-    fn by(work: &Work, urgency: Vec<u64>, limits: StreamLimits) -> Dispatch {
+    fn by(work: &Work, urgency: Vec<u64>, limits: StreamLimits) -> StepDispatcher {
         let mut followers = vec![Vec::new(); work.steps.len()];
         let mut waits = vec![0; work.steps.len()];
         for edge in &work.edges {
@@ -148,7 +148,7 @@ impl Dispatch {
                 .collect()
         };
         let counted = work.steps.iter().map(&mut of_step).collect();
-        let mut dispatch = Dispatch {
+        let mut dispatch = StepDispatcher {
             limits,
             stages: waits.into_iter().map(Stage::Waiting).collect(),
             followers,
@@ -261,24 +261,25 @@ impl PlanSchedule {
     /// The dispatcher of a stream with its schedule: the shortest of three orders of urgency. These are the longest
     /// remaining path first, the order of the plan, and jobset by jobset. So limits per node make the stream no longer
     /// than the jobsets.
-    pub fn best(work: &Work, seconds: &[f64], limits: StreamLimits) -> (Dispatch, PlanSchedule) {
-        let run = |dispatch: Dispatch| {
+    pub fn best(work: &Work, seconds: &[f64], limits: StreamLimits) -> (StepDispatcher, PlanSchedule) {
+        let run = |dispatch: StepDispatcher| {
             let schedule = PlanSchedule::dispatched(dispatch.clone(), seconds);
             (dispatch, schedule)
         };
-        let urgent = run(Dispatch::new(work, seconds, limits));
+        let urgent = run(StepDispatcher::new(work, seconds, limits));
         if limits == StreamLimits::default() {
             // No limit delays any step.
             return urgent;
         }
-        let others = [Dispatch::in_order(work, limits), Dispatch::by_jobsets(work, limits)].map(run);
-        let shorter = |best: (Dispatch, PlanSchedule), other: (Dispatch, PlanSchedule)| {
+        let others =
+            [StepDispatcher::in_order(work, limits), StepDispatcher::by_jobsets(work, limits)].map(run);
+        let shorter = |best: (StepDispatcher, PlanSchedule), other: (StepDispatcher, PlanSchedule)| {
             if other.1.total() < best.1.total() { other } else { best }
         };
         others.into_iter().fold(urgent, shorter)
     }
 
-    fn dispatched(mut dispatch: Dispatch, seconds: &[f64]) -> PlanSchedule {
+    fn dispatched(mut dispatch: StepDispatcher, seconds: &[f64]) -> PlanSchedule {
         let mut spans = vec![(0.0, 0.0); seconds.len()];
         let mut running: BTreeSet<(ordered_float::OrderedFloat<f64>, StepIdx)> = BTreeSet::new();
         let mut now = 0.0;

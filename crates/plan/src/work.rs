@@ -113,7 +113,7 @@ impl Task {
 /// Memory and disks that a step moves.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Freight {
+pub struct MovedData {
     /// Memory that a live migration copies, in MiB; `None` if the instance does not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<i64>,
@@ -138,7 +138,7 @@ pub struct WorkStep {
     pub opcodes: Vec<Opcode>,
     /// Data that a move copies; older journals do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub freight: Option<Freight>,
+    pub freight: Option<MovedData>,
 }
 
 impl WorkStep {

@@ -2,18 +2,18 @@
 
 use super::text::{metric_text, name, nodes};
 use crate::model::shown::printable;
-use crate::model::{Bar, Cluster};
+use crate::model::{Cluster, Obstacle};
 use crate::plan::command::commands;
-use crate::report::why::words::{hurdle_text, untried_words};
+use crate::report::why::words::{obstacle_text, untried_words};
 use crate::search::requests::RoomFound;
-use crate::search::requests::why::Obstacles;
-use crate::search::why::{GroupWhy, Hurdle, Nearest};
+use crate::search::requests::why::PlacementObstacles;
+use crate::search::why::{GroupWhy, Nearest, RefusedPlace};
 
 /// Maximum length of a line, in characters.
 const LINE: usize = 400;
 
 /// The obstacles to the placement of an instance, line by line.
-pub fn why_lines(cluster: &Cluster, why: &Obstacles) -> Vec<String> {
+pub fn why_lines(cluster: &Cluster, why: &PlacementObstacles) -> Vec<String> {
     let mut lines = vec![format!("In the way of {}:", why.instance)];
     lines.extend(why.groups.iter().flat_map(|group| group_lines(cluster, group)));
     if let Some(moves) = &why.moves {
@@ -25,9 +25,9 @@ pub fn why_lines(cluster: &Cluster, why: &Obstacles) -> Vec<String> {
 fn group_lines(cluster: &Cluster, why: &GroupWhy) -> Vec<String> {
     let group = cluster.group(why.group);
     let title = format!("group {} ({})", group.name, group.alloc_policy);
-    match &why.bar {
+    match &why.obstacle {
         None => places(cluster, &format!("{title}, places"), &why.places),
-        Some(bar) => vec![format!("  {title}: {}", untried_words(bar, cluster).text)],
+        Some(obstacle) => vec![format!("  {title}: {}", untried_words(obstacle, cluster).text)],
     }
 }
 
@@ -38,16 +38,17 @@ fn places(cluster: &Cluster, title: &str, nearest: &Nearest) -> Vec<String> {
         refused if refused == shown => format!("  {title} refused: {refused}"),
         refused => format!("  {title} refused: {refused}, of which the nearest {shown}"),
     };
-    let hurdles = nearest.kept.iter().map(|hurdle| format!("    {}", place_text(cluster, hurdle)));
-    std::iter::once(title).chain(hurdles).collect()
+    let refused_places =
+        nearest.kept.iter().map(|refused_place| format!("    {}", place_text(cluster, refused_place)));
+    std::iter::once(title).chain(refused_places).collect()
 }
 
-fn place_text(cluster: &Cluster, hurdle: &Hurdle) -> String {
-    let nodes = nodes(cluster, hurdle.place);
-    let at = name(cluster, hurdle.node);
-    let problem = hurdle_text(hurdle, "offline");
+fn place_text(cluster: &Cluster, refused_place: &RefusedPlace) -> String {
+    let nodes = nodes(cluster, refused_place.place);
+    let at = name(cluster, refused_place.node);
+    let problem = obstacle_text(refused_place, "offline");
     // Global N+1 may be broken by any node.
-    match nodes == at || hurdle.bar == Bar::Expendability {
+    match nodes == at || refused_place.obstacle == Obstacle::Expendability {
         true => format!("{nodes}: {problem}"),
         false => format!("{nodes}: {at}: {problem}"),
     }

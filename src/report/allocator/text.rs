@@ -3,10 +3,10 @@
 use crate::model::{Cluster, GroupIdx, NodeIdx, Placement};
 use crate::report::balance::components::score;
 use crate::report::why::words::{hold_words, no_time, untried_words};
-use crate::search::place::evacuation::{PairStep, Stuck};
+use crate::search::place::evacuation::{EvacuationObstacle, PairStep};
 use crate::search::place::{PlaceMetric, PlaceSearch};
 use crate::search::requests::{Failure, GroupChoice, GroupTrial};
-use crate::search::why::GroupBar;
+use crate::search::why::GroupObstacle;
 
 /// Selection of a group: the group, unless the request named it, and the results for all groups tried.
 pub fn selection_text(cluster: &Cluster, choice: &GroupChoice) -> String {
@@ -18,7 +18,8 @@ pub fn selection_text(cluster: &Cluster, choice: &GroupChoice) -> String {
 
 /// The result for each group. Groups that lack a network come first, except on dedicated clusters.
 fn group_texts(cluster: &Cluster, choice: &GroupChoice) -> Vec<String> {
-    let lacks_network = |t: &&GroupTrial| matches!(t.result, Err(GroupBar::Networks(_))) && !choice.dedicated;
+    let lacks_network =
+        |t: &&GroupTrial| matches!(t.result, Err(GroupObstacle::Networks(_))) && !choice.dedicated;
     let (unconnected, tried): (Vec<&GroupTrial>, Vec<&GroupTrial>) =
         choice.trials.iter().partition(lacks_network);
     let unconnected = unconnected
@@ -34,15 +35,24 @@ fn trial_text(cluster: &Cluster, trial: &GroupTrial, instance: &str) -> String {
         Ok(search) => {
             format!("Group {} ({}): {}", group.name, group.alloc_policy, search_text(cluster, search))
         }
-        Err(bar) => format!("Group {}: error {}", group.name, barred(cluster, trial.group, instance, bar)),
+        Err(obstacle) => format!(
+            "Group {}: error {}",
+            group.name,
+            group_obstacle_text(cluster, trial.group, instance, obstacle)
+        ),
     }
 }
 
 /// The reason that a group was not tried.
-fn barred(cluster: &Cluster, group: GroupIdx, instance: &str, bar: &GroupBar) -> String {
-    match bar {
-        GroupBar::Networks(_) => format!("The group {}", not_connected(cluster, group, instance)),
-        bar => untried_words(bar, cluster).text,
+fn group_obstacle_text(
+    cluster: &Cluster,
+    group: GroupIdx,
+    instance: &str,
+    obstacle: &GroupObstacle,
+) -> String {
+    match obstacle {
+        GroupObstacle::Networks(_) => format!("The group {}", not_connected(cluster, group, instance)),
+        obstacle => untried_words(obstacle, cluster).text,
     }
 }
 
@@ -93,7 +103,9 @@ pub(super) fn name(cluster: &Cluster, node: NodeIdx) -> &str {
 pub fn failure_text(cluster: &Cluster, failure: &Failure) -> String {
     match failure {
         Failure::UnknownGroup(key) => format!("Wrong number of elems found with name {key}"),
-        Failure::Barred(group, instance, bar) => barred(cluster, *group, instance, bar),
+        Failure::GroupExcluded(group, instance, obstacle) => {
+            group_obstacle_text(cluster, *group, instance, obstacle)
+        }
         Failure::NoGroup(choice) => group_texts(cluster, choice).join(", "),
         Failure::NoTargetGroups(asked) => no_target_groups(cluster, asked),
         Failure::NotFound(search) => search_text(cluster, search),
@@ -127,24 +139,28 @@ fn no_target_groups(cluster: &Cluster, asked: &[GroupIdx]) -> String {
     format!("no groups for evacuation: {which} has no nodes, or is one that the instances are to leave")
 }
 
-fn stuck_text(cluster: &Cluster, stuck: &Stuck) -> String {
+fn stuck_text(cluster: &Cluster, stuck: &EvacuationObstacle) -> String {
     match stuck {
-        Stuck::NotMirrored(template) => format!("Instances of type {template} cannot be relocated"),
-        Stuck::NoSecondary(template) => {
+        EvacuationObstacle::NotMirrored(template) => {
+            format!("Instances of type {template} cannot be relocated")
+        }
+        EvacuationObstacle::NoSecondary(template) => {
             format!("Instances with disk template '{template}' can't execute change secondary")
         }
-        Stuck::Failover(kind) => kind.as_str().to_owned(),
-        Stuck::SecondaryOffline(node) => {
+        EvacuationObstacle::Failover(kind) => kind.as_str().to_owned(),
+        EvacuationObstacle::SecondaryOffline(node) => {
             format!("The secondary node {} is drained or offline", name(cluster, *node))
         }
-        Stuck::NoNode(failures) => {
+        EvacuationObstacle::NoNode(failures) => {
             let each = failures
                 .iter()
                 .map(|(node, kind)| format!(" Node {} failed: {};", name(cluster, *node), kind.as_str()));
             format!("Can't find any good node: {}", each.collect::<String>())
         }
-        Stuck::NoPair => "Can't find any good nodes for relocation: no nodes available".to_owned(),
-        Stuck::PairFailed(step, kind) => {
+        EvacuationObstacle::NoPair => {
+            "Can't find any good nodes for relocation: no nodes available".to_owned()
+        }
+        EvacuationObstacle::PairFailed(step, kind) => {
             let (step, kind) = (step_text(*step), kind.as_str());
             format!("Can't find any good nodes for relocation: Allocation failed: {step}: {kind}")
         }

@@ -18,7 +18,7 @@ use crate::report::form::html::words::unbroken;
 use crate::report::form::html::{PageAnswer, ReportPage, Section, class, sign, size};
 use crate::report::form::table::Align;
 use crate::report::form::tone::{Tone, of_change};
-use crate::report::why::words::hurdle_text;
+use crate::report::why::words::obstacle_text;
 use crate::search::health::{GroupHealth, Loss};
 
 /// Problems now, and problems that balancing would fix.
@@ -211,10 +211,14 @@ fn fates(found: &Loss, cluster: &Cluster) -> Option<Section> {
         }
     };
     let stranded = found.stranded.iter().map(|stranded| {
-        let hurdles = stranded.nearest.kept.iter().map(|hurdle| {
-            format!("{}: {}", cluster.node(hurdle.node).spec.alias(), hurdle_text(hurdle, "it is offline"))
+        let refused_places = stranded.nearest.kept.iter().map(|refused_place| {
+            format!(
+                "{}: {}",
+                cluster.node(refused_place.node).spec.alias(),
+                obstacle_text(refused_place, "it is offline")
+            )
         });
-        let why = std::iter::once(refusals(stranded, cluster)).chain(hurdles).collect();
+        let why = std::iter::once(refusals(stranded, cluster)).chain(refused_places).collect();
         row(stranded.instance, Tone::Bad, "runs nowhere", why)
     });
     let unmirrored = found.unmirrored.iter();

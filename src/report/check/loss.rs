@@ -4,7 +4,7 @@ use super::PREFIX;
 use crate::model::shown::printable;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
 use crate::report::form::shell::Assignments;
-use crate::report::why::words::hurdle_text;
+use crate::report::why::words::obstacle_text;
 use crate::search::health::Loss;
 use crate::search::health::loss::Stranded;
 
@@ -43,11 +43,11 @@ fn stranded_lines(cluster: &Cluster, stranded: &Stranded) -> Vec<String> {
     let instance = cluster.instance(stranded.instance);
     let title = format!("    {} ({}, {} MiB memory", instance.name, instance.template, instance.mem.0);
     let refused = refusals(stranded, cluster);
-    let hurdles = stranded.nearest.kept.iter().map(|hurdle| {
-        let node = &cluster.node(hurdle.node).spec.name;
-        format!("        {node}: {}", hurdle_text(hurdle, "it is offline"))
+    let refused_places = stranded.nearest.kept.iter().map(|refused_place| {
+        let node = &cluster.node(refused_place.node).spec.name;
+        format!("        {node}: {}", obstacle_text(refused_place, "it is offline"))
     });
-    std::iter::once(format!("{title}): {refused}")).chain(hurdles).collect()
+    std::iter::once(format!("{title}): {refused}")).chain(refused_places).collect()
 }
 
 /// Number of nodes that refuse an instance, as an introduction to the nearest of them.

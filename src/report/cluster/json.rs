@@ -146,9 +146,12 @@ impl Serialize for ClusterView {
         view.serialize_field("tags", &cluster.tags)?;
         view.serialize_field("common_suffix", &cluster.common_suffix)?;
         view.serialize_field("policy", &policy(&cluster.policy))?;
-        view.serialize_field("groups", &Each(|| cluster.groups.iter().map(group)))?;
-        view.serialize_field("nodes", &Each(|| self.nodes.iter().map(|n| node(cluster, *n))))?;
-        view.serialize_field("instances", &Each(|| self.instances.iter().map(|i| instance(cluster, *i))))?;
+        view.serialize_field("groups", &StreamedList(|| cluster.groups.iter().map(group)))?;
+        view.serialize_field("nodes", &StreamedList(|| self.nodes.iter().map(|n| node(cluster, *n))))?;
+        view.serialize_field(
+            "instances",
+            &StreamedList(|| self.instances.iter().map(|i| instance(cluster, *i))),
+        )?;
         view.end()
     }
 }
@@ -161,9 +164,9 @@ impl Serialize for NodesView {
 }
 
 /// A list whose items are made one after another while it is written.
-struct Each<F>(F);
+struct StreamedList<F>(F);
 
-impl<T: Serialize, I: Iterator<Item = T>, F: Fn() -> I> Serialize for Each<F> {
+impl<T: Serialize, I: Iterator<Item = T>, F: Fn() -> I> Serialize for StreamedList<F> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq((self.0)())
     }

@@ -29,7 +29,7 @@ pub(crate) fn change(change: &CibChange) -> String {
 /// Further changes that the cluster makes after the first transition.
 pub(crate) fn later(outlook: &Foresight) -> Vec<String> {
     let Some(end) = outlook.expected() else {
-        return vec!["Warning: the cluster never comes to rest: it moves resources to and fro".to_owned()];
+        return vec!["Warning: the cluster never settles: it moves resources back and forth".to_owned()];
     };
     let moves = outlook.first().into_iter().zip(end).filter(|(first, end)| first.node != end.node);
     let line = |of: &str, node: Option<String>| match node {

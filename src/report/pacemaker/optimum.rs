@@ -34,7 +34,7 @@ pub(super) fn lines(set: &WorkingSet, optimum: &Optimum) -> Vec<String> {
         let names: Vec<String> =
             optimum.not_followed.iter().map(|one| shown_name(&set.resource(*one).id)).collect();
         lines.push(format!(
-            "Warning: Pacemaker would not do so even if each place were wanted with INFINITY: {}",
+            "Warning: Pacemaker would not place these resources there even by locations of INFINITY: {}",
             names.join(", ")
         ));
     }

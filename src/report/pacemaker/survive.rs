@@ -82,8 +82,8 @@ impl SurvivalResult<'_> {
         if self.losses.iter().any(|loss| !loss.quorum) {
             lines.push(String::new());
             lines.push(
-                "Warning: after some of these losses no more than half of the nodes are left; what is said here holds if \
-                 the cluster keeps its quorum"
+                "Warning: after some of these losses, at most half of the nodes are left; \
+                 the results hold only if the cluster keeps its quorum"
                     .to_owned(),
             );
         }

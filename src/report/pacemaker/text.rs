@@ -38,7 +38,7 @@ pub(crate) fn lines(
     let over = overcommitted(set, placed);
     if !over.is_empty() {
         lines.push(String::new());
-        lines.push(format!("Warning: more is placed there than fits: {}", over.join(", ")));
+        lines.push(format!("Warning: the resources need more than these nodes have: {}", over.join(", ")));
     }
     let warnings = warnings::texts(set, placed, plan);
     if !warnings.is_empty() {

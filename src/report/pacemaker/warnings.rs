@@ -10,7 +10,10 @@ use super::transition::reason;
 /// The warnings about a placed cluster and the transition to its placement, without the word.
 pub(super) fn texts(set: &WorkingSet, placed: &AllPlaced, plan: &Transition) -> Vec<String> {
     let circles = plan.circles.iter().map(|circle| {
-        format!("{}: Pacemaker never gets to these, nor to what waits for them", in_a_circle(set, circle))
+        format!(
+            "{}; Pacemaker never starts these actions, nor those that wait for them",
+            in_a_circle(set, circle)
+        )
     });
     circles.chain(nothing_fences(set)).chain(lost(set, placed, plan)).chain(by_chance(set, placed)).collect()
 }
@@ -28,13 +31,13 @@ fn by_chance(set: &WorkingSet, placed: &AllPlaced) -> Option<String> {
     let names: Vec<String> = by_chance.map(|record| shown_name(&set.resource(record.resource).id)).collect();
     let names = Some(names).filter(|names| !names.is_empty())?;
     Some(format!(
-        "Pacemaker can place these elsewhere, and what comes after them, as nodes are equally free and the order in its memory decides: {}",
+        "Pacemaker may place these and later resources elsewhere, because nodes are equally free and its internal order decides: {}",
         first_few(names.into_iter())
     ))
 }
 
 fn nothing_fences(set: &WorkingSet) -> Option<String> {
-    let text = "nothing is started, stopped or moved: stonith-enabled is true (the default), and no resource is a fencing device";
+    let text = "Pacemaker starts, stops and moves nothing: stonith-enabled is true (the default), but there is no fencing device";
     set.frozen.then(|| text.to_owned())
 }
 
@@ -49,7 +52,7 @@ fn lost(set: &WorkingSet, placed: &AllPlaced, plan: &Transition) -> Vec<String> 
         let names = Some(names).filter(|names| !names.is_empty())?;
         let names = first_few(names.into_iter());
         Some(format!(
-            "{node} is lost, and nothing fences it: what ran there is not started elsewhere: {names}"
+            "{node} is lost and cannot be fenced, so its resources are not started elsewhere: {names}"
         ))
     };
     set.host_indices().filter_map(line).collect()

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::text::{RepairEntry, RepairStyle, cleanup_message, counts, damage_words, visit_message};
-use crate::model::autorepair::{Attended, RepairPermission, RepairTag};
+use crate::model::autorepair::{RepairPermission, RepairTag, VisitOutcome};
 use crate::model::{Cluster, NodeIdx};
 use crate::plan::opcode::Opcode;
 use crate::report::form::json::{Generator, Nodes, node_name, node_names};
@@ -110,11 +110,11 @@ fn repaired<'a>(cluster: &'a Cluster, entry: &'a RepairEntry) -> RepairedInstanc
         _ => way.and_then(|way| way.choice.as_ref()).map(|c| (c.nodes.clone(), c.possible, &c.refused)),
     };
     let tag = visit.and_then(|visit| match &visit.attended {
-        Attended::Begun(tag)
-        | Attended::UnderWay(tag)
-        | Attended::Ended(tag)
-        | Attended::InVain(tag)
-        | Attended::Failed(tag) => Some(tag),
+        VisitOutcome::Begun(tag)
+        | VisitOutcome::UnderWay(tag)
+        | VisitOutcome::Ended(tag)
+        | VisitOutcome::InVain(tag)
+        | VisitOutcome::Failed(tag) => Some(tag),
         _ => None,
     });
     let tag = tag.or(match decision {
@@ -172,7 +172,7 @@ fn reason(cluster: &Cluster, decision: &RepairDecision) -> Option<String> {
             Some(format!("--max-per-node={most} on {}", node_name(cluster, *node)))
         }
         RepairDecision::NoRoom(_, no_way) => {
-            let nearest = no_way.refused.kept.first().map(|hurdle| node_text(hurdle, cluster));
+            let nearest = no_way.refused.kept.first().map(|refused_place| node_text(refused_place, cluster));
             Some(nearest.unwrap_or_else(|| "no node is in use there".to_owned()))
         }
         RepairDecision::Unclear(why) => Some(why.to_string()),

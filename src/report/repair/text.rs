@@ -6,7 +6,8 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ZonedDateTime};
 
 use crate::model::autorepair::{
-    Attended, DiskFault, DiskSide, RepairKind, RepairPermission, RepairResult, RepairStep, RepairTag, Visit,
+    DiskFault, DiskSide, RepairKind, RepairPermission, RepairResult, RepairStep, RepairTag, Visit,
+    VisitOutcome,
 };
 use crate::model::number::counted;
 use crate::model::shown::{printable, shown_name};
@@ -51,15 +52,20 @@ impl RepairEntry {
     pub(crate) fn status(&self) -> RepairStatus {
         use RepairDecision as D;
         match self.visit.as_ref().map(|visit| &visit.attended) {
-            Some(Attended::Begun(_) | Attended::UnderWay(_)) => RepairStatus::PendingRepair,
-            Some(Attended::Ended(tag)) if tag.result == Some(RepairResult::Success) => RepairStatus::Healthy,
-            Some(Attended::Ended(_) | Attended::InVain(_) | Attended::Suspended(_) | Attended::Failed(_)) => {
-                RepairStatus::Failure
+            Some(VisitOutcome::Begun(_) | VisitOutcome::UnderWay(_)) => RepairStatus::PendingRepair,
+            Some(VisitOutcome::Ended(tag)) if tag.result == Some(RepairResult::Success) => {
+                RepairStatus::Healthy
             }
-            Some(Attended::NotPermitted(_)) => RepairStatus::NeedsRepair,
-            Some(Attended::NeverBegun(_)) if self.case.damage.is_some() => RepairStatus::NeedsRepair,
-            Some(Attended::NeverBegun(_)) => RepairStatus::Healthy,
-            Some(Attended::Nothing) | None => match &self.case.decision {
+            Some(
+                VisitOutcome::Ended(_)
+                | VisitOutcome::InVain(_)
+                | VisitOutcome::Suspended(_)
+                | VisitOutcome::Failed(_),
+            ) => RepairStatus::Failure,
+            Some(VisitOutcome::NotPermitted(_)) => RepairStatus::NeedsRepair,
+            Some(VisitOutcome::NeverBegun(_)) if self.case.damage.is_some() => RepairStatus::NeedsRepair,
+            Some(VisitOutcome::NeverBegun(_)) => RepairStatus::Healthy,
+            Some(VisitOutcome::Nothing) | None => match &self.case.decision {
                 D::Well | D::NotPermitted { .. } => RepairStatus::Healthy,
                 D::UnderWay(_) => RepairStatus::PendingRepair,
                 D::Repair(..)
@@ -112,22 +118,22 @@ fn date_in(zone: TimeZone, seconds: i64) -> String {
 pub(crate) fn lines(cluster: &Cluster, entry: &RepairEntry, style: RepairStyle) -> Vec<String> {
     let instance = cluster.instance(entry.case.instance);
     let mut lines = match entry.visit.as_ref().map(|visit| &visit.attended) {
-        Some(Attended::Ended(tag)) => {
+        Some(VisitOutcome::Ended(tag)) => {
             let result = if tag.result == Some(RepairResult::Success) { "Healthy" } else { "Failure" };
             let said = visit_message(entry).filter(|_| style.level >= 2).map(|said| format!("  {said}"));
             let way_out = cleanup_message(entry).map(|way_out| format!("  {way_out}"));
             iter::once(moving(instance, "Pending repair", result)).chain(said).chain(way_out).collect()
         }
-        Some(Attended::NeverBegun(_)) => {
+        Some(VisitOutcome::NeverBegun(_)) => {
             vec![moving(instance, "Pending repair", "Healthy") + ": it was announced, and never begun"]
         }
-        Some(Attended::InVain(_)) => {
+        Some(VisitOutcome::InVain(_)) => {
             vec![
                 moving(instance, "Healthy", "Failure")
                     + ": its last repair ended well, and has mended nothing",
             ]
         }
-        Some(Attended::UnderWay(_)) => Vec::new(),
+        Some(VisitOutcome::UnderWay(_)) => Vec::new(),
         _ => decision_lines(cluster, entry, style),
     };
     if let Some(visit) = &entry.visit {
@@ -215,7 +221,8 @@ fn decision_lines(cluster: &Cluster, entry: &RepairEntry, style: RepairStyle) ->
         }
         RepairDecision::NoRoom(_, no_way) => {
             let nearest = no_way.refused.kept.first();
-            let nearest = nearest.map(|hurdle| format!("; nearest is {}", node_text(hurdle, cluster)));
+            let nearest =
+                nearest.map(|refused_place| format!("; nearest is {}", node_text(refused_place, cluster)));
             only(1, not(format!("no node has room for it{}", nearest.unwrap_or_default())))
         }
         RepairDecision::ForPeople => only(1, not(damage_text())),
@@ -352,9 +359,9 @@ pub(crate) fn choice_words(cluster: &Cluster, choice: &NodeChoice) -> String {
         0 | 1 => "the only place".to_owned(),
         possible => format!("the best of {possible} places"),
     };
-    let refused = choice.refused.kept.first().map(|hurdle| {
+    let refused = choice.refused.kept.first().map(|refused_place| {
         let places = counted(choice.refused.refused, "place");
-        format!("; {places} refused, nearest is {}", node_text(hurdle, cluster))
+        format!("; {places} refused, nearest is {}", node_text(refused_place, cluster))
     });
     format!("on {}: {best}{}", nodes.join(" and "), refused.unwrap_or_default())
 }

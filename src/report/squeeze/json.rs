@@ -12,7 +12,7 @@ use crate::report::why::json::LackView;
 use crate::report::why::words::{EXPOSED, Words, hindrance_words};
 use crate::search::Stopped;
 use crate::search::squeeze::standby::SizeSource;
-use crate::search::squeeze::{Decision, GroupPlan, Kept, Reserve, Squeeze, SqueezeOptions, Standby};
+use crate::search::squeeze::{Decision, GroupPlan, Reserve, Squeeze, SqueezeOptions, Standby, UnfreedNode};
 use crate::search::why::Shortfall;
 
 pub(crate) const SCHEMA: &str = "htools.squeeze/1";
@@ -151,9 +151,9 @@ fn group<E>(
 }
 
 fn missing(cluster: &Cluster, plan: &GroupPlan) -> Option<LackView> {
-    let lack = plan.missing.as_ref().map(|hurdle| LackView {
-        amount: Some(hurdle.shortfall.as_ref().and_then(Shortfall::missing)),
-        ..LackView::of(cluster, hurdle)
+    let lack = plan.missing.as_ref().map(|refused_place| LackView {
+        amount: Some(refused_place.shortfall.as_ref().and_then(Shortfall::missing)),
+        ..LackView::of(cluster, refused_place)
     });
     lack.or_else(|| {
         let node = node_name(cluster, plan.exposed?);
@@ -178,7 +178,7 @@ fn candidate(cluster: &Cluster, standby: &Standby) -> OnlineCandidate {
     }
 }
 
-fn kept(cluster: &Cluster, kept: &Kept) -> KeptNode {
+fn kept(cluster: &Cluster, kept: &UnfreedNode) -> KeptNode {
     let Words { name: reason, text, instance, node: other_node, missing } =
         hindrance_words(&kept.why, cluster);
     KeptNode {

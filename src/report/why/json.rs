@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use super::words::{bar_name, group_words, hurdle_text, rule_name, stay_words, untried_words};
+use super::words::{group_words, obstacle_name, obstacle_text, rule_name, stay_words, untried_words};
 use crate::model::{Cluster, Placement, StorageMap};
 use crate::report::form::json::{kind, node_name};
 use crate::search::groups::{Blocked, StayReason};
 use crate::search::moves::Refusal;
-use crate::search::requests::why::Obstacles;
-use crate::search::why::{GroupBar, GroupWhy, Hurdle, Nearest, Shortfall};
+use crate::search::requests::why::PlacementObstacles;
+use crate::search::why::{GroupObstacle, GroupWhy, Nearest, RefusedPlace, Shortfall};
 
 pub(crate) fn nodes(cluster: &Cluster, place: Placement) -> Vec<String> {
     [Some(place.primary), place.secondary].into_iter().flatten().map(|n| node_name(cluster, n)).collect()
@@ -55,12 +55,12 @@ pub(crate) struct RefusingNodeView {
 }
 
 impl RefusingNodeView {
-    pub(crate) fn of(cluster: &Cluster, hurdle: &Hurdle) -> RefusingNodeView {
+    pub(crate) fn of(cluster: &Cluster, refused_place: &RefusedPlace) -> RefusingNodeView {
         RefusingNodeView {
-            node: node_name(cluster, hurdle.node),
+            node: node_name(cluster, refused_place.node),
             role: None,
-            rule: bar_name(hurdle.bar),
-            shortfall: Some(hurdle.shortfall.as_ref().and_then(AmountsView::of)),
+            rule: obstacle_name(refused_place.obstacle),
+            shortfall: Some(refused_place.shortfall.as_ref().and_then(AmountsView::of)),
         }
     }
 
@@ -85,9 +85,9 @@ pub(crate) struct LackView {
 }
 
 impl LackView {
-    pub(crate) fn of(cluster: &Cluster, hurdle: &Hurdle) -> LackView {
-        let text = hurdle_text(hurdle, "offline");
-        LackView { node: node_name(cluster, hurdle.node), text, amount: None }
+    pub(crate) fn of(cluster: &Cluster, refused_place: &RefusedPlace) -> LackView {
+        let text = obstacle_text(refused_place, "offline");
+        LackView { node: node_name(cluster, refused_place.node), text, amount: None }
     }
 }
 
@@ -102,9 +102,9 @@ impl<T> PlacesView<T> {
     pub(crate) fn of(
         cluster: &Cluster,
         nearest: &Nearest,
-        view: fn(&Cluster, &Hurdle) -> T,
+        view: fn(&Cluster, &RefusedPlace) -> T,
     ) -> PlacesView<T> {
-        let views = nearest.kept.iter().map(|hurdle| view(cluster, hurdle));
+        let views = nearest.kept.iter().map(|refused_place| view(cluster, refused_place));
         PlacesView { refused: nearest.refused, nearest: views.collect() }
     }
 }
@@ -122,8 +122,8 @@ pub(crate) struct MoveRefusalView {
 }
 
 impl MoveRefusalView {
-    pub(crate) fn of(cluster: &Cluster, hurdle: &Hurdle) -> MoveRefusalView {
-        let (amounts, tags) = match &hurdle.shortfall {
+    pub(crate) fn of(cluster: &Cluster, refused_place: &RefusedPlace) -> MoveRefusalView {
+        let (amounts, tags) = match &refused_place.shortfall {
             &Some(Shortfall::Amount { unit, needed, available, .. }) => {
                 (Some((needed, available, unit)), Vec::new())
             }
@@ -133,11 +133,11 @@ impl MoveRefusalView {
             _ => (None, Vec::new()),
         };
         MoveRefusalView {
-            node: node_name(cluster, hurdle.node),
-            rule: bar_name(hurdle.bar),
+            node: node_name(cluster, refused_place.node),
+            rule: obstacle_name(refused_place.obstacle),
             needed: amounts.map(|a| a.0),
             available: amounts.map(|a| a.1),
-            missing: hurdle.shortfall.as_ref().and_then(Shortfall::missing),
+            missing: refused_place.shortfall.as_ref().and_then(Shortfall::missing),
             unit: amounts.map(|a| a.2),
             tags,
         }
@@ -179,7 +179,7 @@ struct PlaceView {
 }
 
 impl Details {
-    pub(crate) fn of(cluster: &Cluster, why: &Obstacles) -> Details {
+    pub(crate) fn of(cluster: &Cluster, why: &PlacementObstacles) -> Details {
         Details {
             instance: why.instance.clone(),
             groups: why.groups.iter().map(|g| GroupDetails::of(cluster, g)).collect(),
@@ -194,9 +194,9 @@ impl GroupDetails {
         GroupDetails {
             group: group.name.clone(),
             policy: group.alloc_policy.as_str(),
-            untried: why.bar.as_ref().map(|bar| untried_words(bar, cluster).name),
-            networks: match &why.bar {
-                Some(GroupBar::Networks(networks)) => networks.clone(),
+            untried: why.obstacle.as_ref().map(|obstacle| untried_words(obstacle, cluster).name),
+            networks: match &why.obstacle {
+                Some(GroupObstacle::Networks(networks)) => networks.clone(),
                 _ => Vec::new(),
             },
             places: PlacesView::of(cluster, &why.places, PlaceView::of),
@@ -205,13 +205,13 @@ impl GroupDetails {
 }
 
 impl PlaceView {
-    fn of(cluster: &Cluster, hurdle: &Hurdle) -> PlaceView {
+    fn of(cluster: &Cluster, refused_place: &RefusedPlace) -> PlaceView {
         PlaceView {
-            kind: hurdle.mv.map(kind),
-            nodes: nodes(cluster, hurdle.place),
-            at: node_name(cluster, hurdle.node),
-            rule: bar_name(hurdle.bar),
-            shortfall: hurdle.shortfall.as_ref().and_then(AmountsView::of),
+            kind: refused_place.mv.map(kind),
+            nodes: nodes(cluster, refused_place.place),
+            at: node_name(cluster, refused_place.node),
+            rule: obstacle_name(refused_place.obstacle),
+            shortfall: refused_place.shortfall.as_ref().and_then(AmountsView::of),
         }
     }
 }
@@ -222,11 +222,11 @@ pub(crate) struct BlockedRow {
     instance: String,
     reason: &'static str,
     text: String,
-    groups: Vec<BarRow>,
+    groups: Vec<GroupObstacleRow>,
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct BarRow {
+struct GroupObstacleRow {
     group: String,
     reason: &'static str,
     text: String,
@@ -239,12 +239,12 @@ impl BlockedRow {
     pub(crate) fn of(cluster: &Cluster, storage: &StorageMap, blocked: &Blocked) -> BlockedRow {
         let row = |why: &GroupWhy| {
             let words = group_words(why, cluster, storage);
-            BarRow {
+            GroupObstacleRow {
                 group: cluster.group(why.group).name.clone(),
                 reason: words.name,
                 text: words.text,
                 node: words.node.map(|n| node_name(cluster, n)),
-                shortfall: why.places.kept.first().map(|nearest| hurdle_text(nearest, "offline")),
+                shortfall: why.places.kept.first().map(|nearest| obstacle_text(nearest, "offline")),
                 missing: words.missing,
             }
         };

@@ -1,13 +1,15 @@
 //! Reasons in words, kept in one place for text and documents of all tools. Tools with words of their own have them
 //! here, too, or pass them in.
 
-use crate::model::{Bar, Cluster, FailKind, Immobile, InstanceIdx, NodeIdx, PolicyBreach, Rule, StorageMap};
+use crate::model::{
+    Cluster, FailKind, Immobile, InstanceIdx, NodeIdx, Obstacle, PolicyBreach, Rule, StorageMap,
+};
 use crate::search::Stopped;
 use crate::search::groups::StayReason;
-use crate::search::groups::compress::Unfit;
+use crate::search::groups::compress::UntriedReason;
 use crate::search::place::NoTargets;
-use crate::search::squeeze::{Harm, Hindrance};
-use crate::search::why::{GroupBar, GroupWhy, Hold, Hurdle, Shortfall};
+use crate::search::squeeze::{Deterioration, Hindrance};
+use crate::search::why::{GroupObstacle, GroupWhy, RefusedPlace, Shortfall, StayCause};
 
 /// Text for a group that has room but must not use it.
 pub(in crate::report) const EXPOSED: &str =
@@ -31,9 +33,9 @@ impl Words {
         Words { node: Some(node), ..self }
     }
 
-    fn about(self, hurdle: &Hurdle) -> Words {
-        let missing = hurdle.shortfall.as_ref().and_then(Shortfall::missing);
-        Words { missing, ..self.at(hurdle.node) }
+    fn about(self, refused_place: &RefusedPlace) -> Words {
+        let missing = refused_place.shortfall.as_ref().and_then(Shortfall::missing);
+        Words { missing, ..self.at(refused_place.node) }
     }
 }
 
@@ -42,28 +44,30 @@ fn name(cluster: &Cluster, node: NodeIdx) -> &str {
 }
 
 /// The reason that an instance does not move at all.
-pub(in crate::report) fn hold_words(hold: Hold, cluster: &Cluster) -> Words {
+pub(in crate::report) fn hold_words(hold: StayCause, cluster: &Cluster) -> Words {
     let (name, text) = match hold {
-        Hold::Immobile(Immobile::Template) => ("disk-template", "its disk template ties it to its node"),
-        Hold::Immobile(Immobile::Excluded) => ("excluded", "it is excluded (--exclude-instances)"),
-        Hold::Immobile(Immobile::NotSelected) => ("not-selected", "it is not selected (--select-instances)"),
-        Hold::Immobile(Immobile::Split) => ("split", "its two nodes are in different groups"),
-        Hold::Immobile(Immobile::NoSecondary) => {
+        StayCause::Immobile(Immobile::Template) => ("disk-template", "its disk template ties it to its node"),
+        StayCause::Immobile(Immobile::Excluded) => ("excluded", "it is excluded (--exclude-instances)"),
+        StayCause::Immobile(Immobile::NotSelected) => {
+            ("not-selected", "it is not selected (--select-instances)")
+        }
+        StayCause::Immobile(Immobile::Split) => ("split", "its two nodes are in different groups"),
+        StayCause::Immobile(Immobile::NoSecondary) => {
             ("no-secondary", "it is a DRBD instance without a secondary node")
         }
-        Hold::NotAutoBalanced => ("not-auto-balanced", "its auto_balance flag is off"),
-        Hold::NothingToEvacuate => ("nothing-to-evacuate", "none of its nodes is offline (-E)"),
-        Hold::NoDiskMoves => ("no-disk-moves", "its disks may not be copied (--no-disk-moves)"),
-        Hold::NoInstanceMoves => {
+        StayCause::NotAutoBalanced => ("not-auto-balanced", "its auto_balance flag is off"),
+        StayCause::NothingToEvacuate => ("nothing-to-evacuate", "none of its nodes is offline (-E)"),
+        StayCause::NoDiskMoves => ("no-disk-moves", "its disks may not be copied (--no-disk-moves)"),
+        StayCause::NoInstanceMoves => {
             ("no-instance-moves", "it may not be moved or fail over (--no-instance-moves)")
         }
-        Hold::Forthcoming => ("forthcoming", "it does not exist yet"),
-        Hold::Denied => ("denied", "moves from its group to others are denied"),
-        Hold::NominalSecondary => {
+        StayCause::Forthcoming => ("forthcoming", "it does not exist yet"),
+        StayCause::Denied => ("denied", "moves from its group to others are denied"),
+        StayCause::NominalSecondary => {
             ("nominal-secondary", "it has a secondary node that its disk template does not use")
         }
-        Hold::NoOnlineNode => ("both-nodes-offline", "both its nodes are offline"),
-        Hold::NoFailover(node, rule) => {
+        StayCause::NoOnlineNode => ("both-nodes-offline", "both its nodes are offline"),
+        StayCause::NoFailover(node, rule) => {
             let why = match rule {
                 Rule::MigrationTags => "does not receive migrations from there",
                 _ => "has no room to run it",
@@ -85,51 +89,56 @@ pub(in crate::report) fn stay_words(why: &StayReason, cluster: &Cluster) -> Word
 }
 
 /// The reason that no place of a group was tried for a new instance.
-pub(in crate::report) fn untried_words(bar: &GroupBar, cluster: &Cluster) -> Words {
-    match bar {
-        GroupBar::Networks(networks) => {
+pub(in crate::report) fn untried_words(obstacle: &GroupObstacle, cluster: &Cluster) -> Words {
+    match obstacle {
+        GroupObstacle::Networks(networks) => {
             Words::new("networks", format!("not connected to network {}", networks.join(", ")))
         }
-        bar => bar_words(bar, cluster, None),
+        obstacle => obstacle_words(obstacle, cluster, None),
     }
 }
 
 /// The reason that a group does not take an instance of another one.
 pub(in crate::report) fn group_words(why: &GroupWhy, cluster: &Cluster, storage: &StorageMap) -> Words {
-    if let Some(bar) = &why.bar {
-        return bar_words(bar, cluster, Some(storage));
+    if let Some(obstacle) = &why.obstacle {
+        return obstacle_words(obstacle, cluster, Some(storage));
     }
     let Some(nearest) = why.places.kept.first() else {
-        return bar_words(&GroupBar::Unreached, cluster, None);
+        return obstacle_words(&GroupObstacle::Unreached, cluster, None);
     };
     let places = match why.places.refused {
         1 => "one place refused".to_owned(),
         refused => format!("{refused} places refused"),
     };
-    let name = if let Bar::Policy(_) = nearest.bar { "policy" } else { bar_name(nearest.bar) };
+    let name =
+        if let Obstacle::Policy(_) = nearest.obstacle { "policy" } else { obstacle_name(nearest.obstacle) };
     Words::new(name, format!("{places}, nearest is {}", node_text(nearest, cluster))).about(nearest)
 }
 
-fn bar_words(bar: &GroupBar, cluster: &Cluster, storage: Option<&StorageMap>) -> Words {
-    let (name, text) = match bar {
-        GroupBar::Denied => ("denied", "moves to it are denied".to_owned()),
-        GroupBar::Unallocable => ("unallocable", "it is unallocable".to_owned()),
-        GroupBar::Health(health) => ("not-healthy", format!("it is {} itself", health.as_str())),
-        GroupBar::Pool(pool) => {
+fn obstacle_words(obstacle: &GroupObstacle, cluster: &Cluster, storage: Option<&StorageMap>) -> Words {
+    let (name, text) = match obstacle {
+        GroupObstacle::Denied => ("denied", "moves to it are denied".to_owned()),
+        GroupObstacle::Unallocable => ("unallocable", "it is unallocable".to_owned()),
+        GroupObstacle::Health(health) => ("not-healthy", format!("it is {} itself", health.as_str())),
+        GroupObstacle::Pool(pool) => {
             let pool = storage.map_or_else(|| "a pool".to_owned(), |all| all.pool(*pool).to_string());
             ("pool", format!("it does not reach {pool}"))
         }
-        GroupBar::Networks(networks) => ("networks", format!("it lacks network {}", networks.join(", "))),
-        GroupBar::Nodes(reason) => return targets_words(*reason),
-        GroupBar::Unreached => ("nodes", "it has too few online nodes that reach the storage".to_owned()),
-        GroupBar::Migration(from) => {
+        GroupObstacle::Networks(networks) => {
+            ("networks", format!("it lacks network {}", networks.join(", ")))
+        }
+        GroupObstacle::Nodes(reason) => return targets_words(*reason),
+        GroupObstacle::Unreached => {
+            ("nodes", "it has too few online nodes that reach the storage".to_owned())
+        }
+        GroupObstacle::Migration(from) => {
             ("migration-tags", format!("too few nodes receive migrations from {}", name(cluster, *from)))
         }
-        GroupBar::Expendability => {
+        GroupObstacle::Expendability => {
             ("global-n+1", "a node could not be emptied any more (global N+1)".to_owned())
         }
-        GroupBar::NoPrimary => ("affinity", "its affinity keys leave no node".to_owned()),
-        GroupBar::NoTime(stopped) => ("no-time", no_time("not looked at", *stopped)),
+        GroupObstacle::NoPrimary => ("affinity", "its affinity keys leave no node".to_owned()),
+        GroupObstacle::NoTime(stopped) => ("no-time", no_time("not looked at", *stopped)),
     };
     Words::new(name, text)
 }
@@ -154,30 +163,30 @@ pub(in crate::report) fn no_time(known: &str, stopped: Stopped) -> String {
 }
 
 /// The reason that a group is not tried at all.
-pub(in crate::report) fn unfit_text(why: Unfit) -> String {
+pub(in crate::report) fn unfit_text(why: UntriedReason) -> String {
     match why {
-        Unfit::Empty => "it is empty".to_owned(),
-        Unfit::Denied => "no: moves from it are denied".to_owned(),
-        Unfit::Isolated => "no: no other group reaches its pools".to_owned(),
-        Unfit::Exceeds { resource, used, free } => {
+        UntriedReason::Empty => "it is empty".to_owned(),
+        UntriedReason::Denied => "no: moves from it are denied".to_owned(),
+        UntriedReason::Isolated => "no: no other group reaches its pools".to_owned(),
+        UntriedReason::Exceeds { resource, used, free } => {
             format!("no: it uses {used} of {resource}, and the others have {free} free")
         }
     }
 }
 
 /// The obstacle to a place, in one word.
-pub(in crate::report) fn bar_name(bar: Bar) -> &'static str {
-    match bar {
-        Bar::Policy(PolicyBreach::Memory { .. }) => "policy-memory",
-        Bar::Policy(PolicyBreach::DiskSize { .. }) => "policy-disk-size",
-        Bar::Policy(PolicyBreach::Cpus { .. }) => "policy-vcpus",
-        Bar::Policy(PolicyBreach::Spindles { .. }) => "policy-spindles",
-        Bar::Policy(PolicyBreach::DiskCount { .. }) => "policy-disk-count",
-        Bar::Policy(PolicyBreach::Template(_)) => "policy-disk-template",
-        Bar::Primary(rule) | Bar::Secondary(rule) => rule_name(rule),
-        Bar::Expendability => "global-n+1",
-        Bar::Offline => "offline",
-        Bar::Lost => "lost",
+pub(in crate::report) fn obstacle_name(obstacle: Obstacle) -> &'static str {
+    match obstacle {
+        Obstacle::Policy(PolicyBreach::Memory { .. }) => "policy-memory",
+        Obstacle::Policy(PolicyBreach::DiskSize { .. }) => "policy-disk-size",
+        Obstacle::Policy(PolicyBreach::Cpus { .. }) => "policy-vcpus",
+        Obstacle::Policy(PolicyBreach::Spindles { .. }) => "policy-spindles",
+        Obstacle::Policy(PolicyBreach::DiskCount { .. }) => "policy-disk-count",
+        Obstacle::Policy(PolicyBreach::Template(_)) => "policy-disk-template",
+        Obstacle::Primary(rule) | Obstacle::Secondary(rule) => rule_name(rule),
+        Obstacle::Expendability => "global-n+1",
+        Obstacle::Offline => "offline",
+        Obstacle::Lost => "lost",
     }
 }
 
@@ -209,19 +218,19 @@ pub(in crate::report) fn rule_name(rule: Rule) -> &'static str {
 }
 
 /// The obstacle at a node; `offline` is the tool's text for an offline node.
-pub(in crate::report) fn hurdle_text(hurdle: &Hurdle, offline: &str) -> String {
-    match (&hurdle.shortfall, hurdle.bar) {
+pub(in crate::report) fn obstacle_text(refused_place: &RefusedPlace, offline: &str) -> String {
+    match (&refused_place.shortfall, refused_place.obstacle) {
         (Some(shortfall), _) => shortfall_text(shortfall),
-        (None, Bar::Expendability) => "afterwards a node could not be emptied any more".to_owned(),
-        (None, Bar::Offline) => offline.to_owned(),
-        (None, Bar::Lost) => "it is lost, too".to_owned(),
-        (None, bar) => bar_name(bar).to_owned(),
+        (None, Obstacle::Expendability) => "afterwards a node could not be emptied any more".to_owned(),
+        (None, Obstacle::Offline) => offline.to_owned(),
+        (None, Obstacle::Lost) => "it is lost, too".to_owned(),
+        (None, obstacle) => obstacle_name(obstacle).to_owned(),
     }
 }
 
 /// The same with the name of the node.
-pub(in crate::report) fn node_text(hurdle: &Hurdle, cluster: &Cluster) -> String {
-    format!("node {}: {}", name(cluster, hurdle.node), hurdle_text(hurdle, "offline"))
+pub(in crate::report) fn node_text(refused_place: &RefusedPlace, cluster: &Cluster) -> String {
+    format!("node {}: {}", name(cluster, refused_place.node), obstacle_text(refused_place, "offline"))
 }
 
 /// The reason for refusals to new instances, by kind.
@@ -288,12 +297,12 @@ pub(in crate::report) fn hindrance_words(why: &Hindrance, cluster: &Cluster) -> 
             Words::new("reserve", text).about(lack)
         }
         Hindrance::Redundancy(n) => of_node("n+1", n, "", " would fail N+1"),
-        Hindrance::Worse(Harm::Exclusion { node, tag }) => {
+        Hindrance::Worse(Deterioration::Exclusion { node, tag }) => {
             let tag = cluster.tag_table.name(tag);
             let before = format!("more instances with the exclusion tag '{tag}' would share ");
             of_node("exclusion-tags", node, &before, "")
         }
-        Hindrance::Worse(Harm::Policy { node, rule }) => {
+        Hindrance::Worse(Deterioration::Policy { node, rule }) => {
             let what = match rule {
                 Rule::SpindleRatio | Rule::PlannedSpindleRatio => {
                     "would exceed the spindle ratio of its policy"
@@ -303,10 +312,10 @@ pub(in crate::report) fn hindrance_words(why: &Hindrance, cluster: &Cluster) -> 
             };
             of_node("policy", node, "", &format!(" {what}"))
         }
-        Hindrance::Worse(Harm::SharedLocation) => {
+        Hindrance::Worse(Deterioration::SharedLocation) => {
             Words::new("location", "more instances would have both nodes at one location")
         }
-        Hindrance::Worse(Harm::DesiredLocation) => {
+        Hindrance::Worse(Deterioration::DesiredLocation) => {
             Words::new("location", "more instances would not be where they desire to be")
         }
         Hindrance::Expendable(n) => {

@@ -1,4 +1,4 @@
-//! Hints after errors in a command line.
+//! Hints about the words of a command line.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub struct Stray {
 
 impl Stray {
     /// Returns the first positional word. An empty last word does not count.
-    pub fn among(spec: &dyn Program, words: getopt::Canonical) -> Option<Stray> {
+    pub fn positional(spec: &dyn Program, words: getopt::Canonical) -> Option<Stray> {
         let reads_text = spec.find(TEXT_DATA.shape.long).is_some();
         let mut strays = words.positional;
         // scripts pass an empty word if their variable for more options is empty; the default of
@@ -44,19 +44,19 @@ impl Stray {
         Some(Stray { word, joined: words.joined, reads_text })
     }
 
-    /// Returns a line with advice, or an empty string. Without specific advice, only terminals (`is_shown`) get a line,
-    /// because programs know just the error message itself.
-    pub fn hint(&self, is_shown: bool) -> String {
+    /// Returns a hint. Without specific advice, only terminals (`is_shown`) get one, because programs know just the
+    /// error message itself.
+    pub fn hint(&self, is_shown: bool) -> Option<String> {
         let word = shown_name(&self.word.to_string_lossy());
         if let Some(joined) = &self.joined {
             let joined = shown_name(&joined.to_string_lossy());
-            format!("'{word}' would be an argument if it were joined to its option: {joined}\n")
+            Some(format!("to make '{word}' the option's argument, join them: {joined}"))
         } else if self.reads_text && Path::new(&self.word).is_file() {
-            format!("'{word}' is a file: if it holds the cluster, say -t {word}\n")
+            Some(format!("'{word}' is a file; if it describes the cluster, use -t {word}"))
         } else if is_shown {
-            format!("'{word}' is no option.\n")
+            Some(format!("'{word}' is not an option"))
         } else {
-            String::new()
+            None
         }
     }
 }
@@ -84,9 +84,9 @@ mod tests {
         assert_eq!(nearest("x", []), None);
     }
 
-    fn hint(line: &[&str], is_shown: bool) -> String {
+    fn hint(line: &[&str], is_shown: bool) -> Option<String> {
         let found = getopt::canonicalise(&hbal::SPEC.options(), &words(line));
-        Stray::among(&hbal::SPEC, found).unwrap().hint(is_shown)
+        Stray::positional(&hbal::SPEC, found).unwrap().hint(is_shown)
     }
 
     #[test]
@@ -97,13 +97,13 @@ mod tests {
             (&["--print-nod", "name"], "--print-nodes=name"),
             (&["-v", "-p", "a\n", "b"], "-pa\\n"),
         ] {
-            assert!(hint(line, false).ends_with(&format!(" to its option: {joined}\n")), "{line:?}");
+            assert!(hint(line, false).unwrap().ends_with(&format!(" join them: {joined}")), "{line:?}");
         }
         let file = "data/unbalanced-drbd.data";
-        assert!(hint(&[file, "x"], false).ends_with(&format!("say -t {file}\n")));
+        assert!(hint(&[file, "x"], false).unwrap().ends_with(&format!("use -t {file}")));
         for line in [&["x"][..], &["-C", "-v", "x"], &["-Cout", "x"], &["x", "-C", "y"], &["-l", "5", "x"]] {
-            assert_eq!(hint(line, false), "");
-            assert_eq!(hint(line, true), "'x' is no option.\n");
+            assert_eq!(hint(line, false), None);
+            assert_eq!(hint(line, true).unwrap(), "'x' is not an option");
         }
     }
 }

@@ -25,6 +25,7 @@ pub(crate) use value::ValueError;
 
 use super::ExitStatus;
 use super::config;
+use super::hint::{Complaint, WithHint};
 pub(crate) use super::options::ToolOptions;
 use super::options::catalogue::{HELP, HELP_COMPLETION, VERSION};
 use super::output::{ColourUse, Output};
@@ -39,12 +40,12 @@ pub enum Stop {
     Value(ValueError),
     /// A positional argument for a tool that takes none; carries the tool's name.
     Positional(Stray, &'static str),
-    /// Too few, too many or unknown positional arguments; carries the message.
-    WrongWords(String),
+    /// Too few, too many or unknown positional arguments.
+    WrongWords(Complaint),
     /// An option that the command does not take; `owners` are the commands that do, as they are typed.
     Misplaced { option: &'static str, command: String, owners: String },
     /// An error in a configuration file; carries the message with file and line.
-    Config(String),
+    Config(Complaint),
     /// Version or completion list.
     Text(String),
     /// Help.
@@ -68,20 +69,23 @@ impl Stop {
             }
             Stop::Syntax(text) => (text.clone(), ExitStatus::Usage),
             Stop::Value(error) => {
-                (format!("Error while parsing command line arguments:\n{error}\n"), ExitStatus::Failure)
+                let complaint = Complaint::new(error.to_string()).with_hint(error.problem.hint());
+                let lines = complaint.lines();
+                (format!("Error while parsing command line arguments:\n{lines}"), ExitStatus::Failure)
             }
             Stop::Positional(stray, tool) => {
-                let hint = stray.hint(std::io::stderr().is_terminal());
                 // scripts know harep's message with a small letter
                 let this = if *tool == "harep" { "this" } else { "This" };
-                (format!("Error: {this} program doesn't take any arguments.\n{hint}"), ExitStatus::Failure)
+                let complaint = Complaint::new(format!("{this} program doesn't take any arguments."));
+                let hint = stray.hint(std::io::stderr().is_terminal());
+                (complaint.with_hint(hint).to_string(), ExitStatus::Failure)
             }
             Stop::Misplaced { option, command, owners } => {
-                let problem = format!("option --{option} means nothing to {command}");
-                (format!("Error: {problem}\nHint: --{option} belongs to {owners}\n"), ExitStatus::Failure)
+                let complaint = Complaint::new(format!("option --{option} does not apply to {command}"));
+                (complaint.hint(format!("--{option} belongs to {owners}")).to_string(), ExitStatus::Failure)
             }
-            Stop::Config(problem) | Stop::WrongWords(problem) => {
-                (format!("Error: {problem}\n"), ExitStatus::Failure)
+            Stop::Config(complaint) | Stop::WrongWords(complaint) => {
+                (complaint.to_string(), ExitStatus::Failure)
             }
         };
         let _ = output.error_write(&text);
@@ -99,7 +103,7 @@ impl<O: ToolOptions> Spec<O> {
     /// Reads the command line of a program that takes options only.
     pub fn parse(&self, args: &[OsString]) -> Result<O, Stop> {
         let (options, words) = self.sort(args)?;
-        match Stray::among(self, words) {
+        match Stray::positional(self, words) {
             None => Ok(options),
             Some(stray) => Err(Stop::Positional(stray, self.name)),
         }
@@ -130,7 +134,7 @@ impl<O: ToolOptions> Spec<O> {
 
     /// Returns true if `word` is a command of the program, or is empty and the program needs no positional argument.
     fn is_command(&self, word: &str) -> bool {
-        let may_be_none = self.words.iter().all(|words| words.least == 0);
+        let may_be_none = self.words.iter().all(|words| words.min == 0);
         self.commands.iter().any(|command| command.word() == word) || (word.is_empty() && may_be_none)
     }
 
@@ -173,7 +177,7 @@ impl<O: ToolOptions> Spec<O> {
         if self.is_command(word) {
             self.check_command(&words.options, commands)?;
         }
-        let found = found.map_err(|error| Stop::Config(error.to_string()))?;
+        let found = found.map_err(|error| Stop::Config(error.complaint()))?;
         let named = options.sources().into_iter().try_for_each(|source| found.resolve(source));
         named.map_err(Stop::WrongWords)?;
         Ok((options, words))

@@ -62,11 +62,11 @@ pub(crate) struct OptionDef<P> {
 }
 
 /// Options that contain `P`, or are `P`.
-pub(crate) trait Has<P> {
+pub(crate) trait HasPart<P> {
     fn part(&mut self) -> &mut P;
 }
 
-impl<O> Has<O> for O {
+impl<O> HasPart<O> for O {
     fn part(&mut self) -> &mut O {
         self
     }
@@ -121,7 +121,7 @@ impl<P: Default + PartialEq> OptionRow for OptionDef<P> {
     }
 }
 
-impl<P: Default + PartialEq, O: Has<P>> Sets<O> for OptionDef<P> {
+impl<P: Default + PartialEq, O: HasPart<P>> Sets<O> for OptionDef<P> {
     fn set(&self, options: &mut O, given: &Given) -> Result<(), ValueError> {
         match self.effect {
             Effect::Flag(set) => set(options.part()),

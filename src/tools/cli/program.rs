@@ -15,20 +15,20 @@ pub struct OperandWords {
     pub name: &'static str,
     pub kind: ArgumentKind,
     /// Minimum number.
-    pub least: usize,
+    pub min: usize,
     /// Maximum number; none if there is no limit.
-    pub most: Option<usize>,
+    pub max: Option<usize>,
 }
 
 impl OperandWords {
     fn to_arg(self) -> Arg {
         let arg = Arg::new(self.name).value_name(self.name);
-        let arg = match self.most {
+        let arg = match self.max {
             // a minimum of 0 means that the argument may be omitted (`required`), not that it has no words
-            Some(most) => arg.num_args(self.least.max(1)..=most),
-            None => arg.num_args(self.least..),
+            Some(max) => arg.num_args(self.min.max(1)..=max),
+            None => arg.num_args(self.min..),
         };
-        self.kind.hint(arg.required(self.least > 0))
+        self.kind.hint(arg.required(self.min > 0))
     }
 }
 

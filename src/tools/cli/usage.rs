@@ -153,8 +153,8 @@ pub(crate) fn completion(spec: &dyn Program) -> String {
         format!("{short}--{} {}\n", option.long, option.kind.describe())
     };
     let words = |words: &OperandWords| {
-        let most = words.most.map_or_else(|| "none".to_owned(), |most| most.to_string());
-        format!("{} {} {most}\n", words.kind.describe(), words.least)
+        let most = words.max.map_or_else(|| "none".to_owned(), |most| most.to_string());
+        format!("{} {} {most}\n", words.kind.describe(), words.min)
     };
     spec.options().iter().map(line).chain(spec.words().iter().map(words)).collect()
 }

@@ -40,7 +40,7 @@ pub enum ValueProblem {
         allowed: &'static [&'static str],
     },
     /// An unknown word in a list.
-    #[error("there is no {what} '{value}'{meant}; there are: {}", .known.join(", "))]
+    #[error("there is no {what} '{value}'{meant}")]
     Word {
         /// Kind of word that was expected: `metric`.
         what: &'static str,
@@ -62,6 +62,17 @@ pub enum ValueProblem {
     /// Bytes that are not valid UTF-8.
     #[error("'{0}' is not valid UTF-8")]
     NotText(String),
+}
+
+impl ValueProblem {
+    /// The valid words, if an unknown word was given.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            ValueProblem::Word { known, .. } => Some(format!("the valid words are {}", known.join(", "))),
+            ValueProblem::Part { problem, .. } => problem.hint(),
+            _ => None,
+        }
+    }
 }
 
 fn quoted(words: &[&str]) -> String {

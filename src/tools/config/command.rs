@@ -15,7 +15,7 @@ use crate::tools::output::Output;
 
 const COMMANDS: &[&str] = &["check", "show"];
 
-const FILE: OperandWords = OperandWords { name: "FILE", kind: ArgumentKind::File, least: 0, most: Some(1) };
+const FILE: OperandWords = OperandWords { name: "FILE", kind: ArgumentKind::File, min: 0, max: Some(1) };
 
 /// Name, purpose and options.
 pub(crate) const SPEC: Spec<OutputOptions> = Spec {
@@ -28,7 +28,7 @@ pub(crate) const SPEC: Spec<OutputOptions> = Spec {
         example("htools config check new.toml", "check a file before it is installed"),
     ],
     options: &[&JSON.says("print what holds as one JSON document").only(&["show"]), &HELP],
-    words: &[OperandWords { name: "COMMAND", kind: Choices(COMMANDS), least: 1, most: Some(2) }],
+    words: &[OperandWords { name: "COMMAND", kind: Choices(COMMANDS), min: 1, max: Some(2) }],
     commands: &[
         ToolCommand {
             name: "htools config check",
@@ -71,7 +71,7 @@ pub(crate) fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     let file = words.next();
     if !COMMANDS.contains(&command.as_str()) || words.next().is_some() {
         let meant = did_you_mean(&command, COMMANDS.iter().copied());
-        let text = format!("Command line error: check or show is wanted{meant}\n{}", try_help(&SPEC));
+        let text = format!("Command line error: expected check or show{meant}\n{}", try_help(&SPEC));
         return Stop::Syntax(text).show(&mut output);
     }
     let named = |path: OsString| vec![ConfigPlace { path: PathBuf::from(path), named: true }];
@@ -80,7 +80,7 @@ pub(crate) fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
         Ok(found) => found,
         Err(problems) => {
             output.flush()?;
-            problems.iter().try_for_each(|problem| output.error_line(&format!("Error: {problem}")))?;
+            problems.iter().try_for_each(|problem| output.error_write(&problem.complaint().to_string()))?;
             return Ok(ExitStatus::Failure);
         }
     };

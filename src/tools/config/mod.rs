@@ -20,8 +20,10 @@ use super::cli::getopt::Canonical;
 use super::cli::hint::did_you_mean;
 use super::cli::{Given, OptionRow, Program};
 use super::hail;
+use super::hint::{Complaint, WithHint, remedy_of};
 use super::options::SourceOptions;
 use super::options::catalogue::{MASTER, NO_CONFIG, WEIGHTS};
+use crate::input::LoadError;
 use crate::input::encoding::decode;
 use crate::input::local::{Readers, read_regular};
 use crate::model::shown::{shown_name, shown_source};
@@ -37,6 +39,14 @@ pub(super) struct ConfigError {
     /// Line number from 1; none if the error concerns the whole file.
     pub line: Option<usize>,
     pub problem: String,
+    pub hint: Option<String>,
+}
+
+impl ConfigError {
+    /// The error for a person.
+    pub(super) fn complaint(&self) -> Complaint {
+        Complaint::new(self.to_string()).with_hint(self.hint.clone())
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +70,7 @@ pub(super) struct ConfigSetting {
     /// The option, as if it were on the command line.
     pub given: Given,
     /// False if the file sets a flag to false.
-    pub on: bool,
+    pub is_set: bool,
     pub needs: KeyNeeds,
     pub origin: SettingOrigin,
 }
@@ -126,10 +136,12 @@ fn read_file(place: &ConfigPlace) -> Result<Option<Configuration>, Vec<ConfigErr
     if !place.named && !place.path.exists() {
         return Ok(None);
     }
-    let wrong = |problem: String| vec![ConfigError { file: place.path.clone(), line: None, problem }];
-    let bytes =
-        read_regular(&place.path, SIZE, Readers::AnyoneNoWriters).map_err(|error| wrong(error.problem))?;
-    let text = decode(&bytes, "").map_err(|error| wrong(error.problem))?;
+    let wrong = |error: LoadError| {
+        let hint = error.cause.map(|cause| remedy_of(cause).to_owned());
+        vec![ConfigError { file: place.path.clone(), line: None, problem: error.problem, hint }]
+    };
+    let bytes = read_regular(&place.path, SIZE, Readers::AnyoneNoWriters).map_err(wrong)?;
+    let text = decode(&bytes, "").map_err(wrong)?;
     read::read(&place.path, text).map(Some)
 }
 
@@ -168,17 +180,16 @@ impl Configuration {
     /// Replaces `@NAME` as the address in `source` by the cluster of that name.
     ///
     /// # Errors
-    /// A message of one line if there is no such cluster.
-    pub(super) fn resolve(&self, source: &mut SourceOptions) -> Result<(), String> {
+    /// If there is no such cluster.
+    pub(super) fn resolve(&self, source: &mut SourceOptions) -> Result<(), Complaint> {
         let Some(name) = source.rapi.as_deref().and_then(|address| address.strip_prefix('@')) else {
             return Ok(());
         };
         let Some(cluster) = self.clusters.iter().find(|cluster| cluster.name == name) else {
             let meant = did_you_mean(name, self.clusters.iter().map(|cluster| cluster.name.as_str()));
             let name = shown_name(name);
-            return Err(format!(
-                "there is no cluster '{name}' in the configuration{meant} (htools config show)"
-            ));
+            return Err(Complaint::new(format!("there is no cluster '{name}' in the configuration{meant}"))
+                .hint("htools config show lists the clusters"));
         };
         cluster.becomes(source);
         Ok(())
@@ -217,7 +228,7 @@ impl Configuration {
                     given.retain(|earlier| *earlier.option != *option);
                     also.retain(|long| *long != option.long);
                 }
-                if setting.on {
+                if setting.is_set {
                     given.push(Given::named(option, setting.given.value.clone()));
                     also.push(option.long);
                 }

@@ -15,6 +15,9 @@ use crate::tools::cli::option::{Argument, ArgumentKind};
 use crate::tools::cli::{Given, OptionRow};
 use crate::tools::options::catalogue::WEIGHTS;
 
+/// Hint for a password in a configuration file.
+const CREDENTIALS: &str = "name a file that has user and password with the key 'credentials'";
+
 /// A parser with its results so far.
 struct ConfigReader<'t> {
     path: &'t Path,
@@ -52,10 +55,15 @@ impl ConfigReader<'_> {
     }
 
     fn problem(&mut self, at: usize, problem: String) {
+        self.hinted(at, problem, None);
+    }
+
+    fn hinted(&mut self, at: usize, problem: String, hint: Option<String>) {
         let error = ConfigError {
             file: self.path.to_owned(),
             line: Some(self.line(at)),
             problem: printable(&problem, 400),
+            hint: hint.map(|hint| printable(&hint, 400)),
         };
         self.problems.push(error);
     }
@@ -69,7 +77,8 @@ impl ConfigReader<'_> {
         for (name, item) in table.iter() {
             let at = start(table, name, item);
             let Some(section) = item.as_table_like() else {
-                self.problem(at, format!("'{name}' stands in no section: keys belong into [limits], [defaults] or that of a tool"));
+                let hint = "keys belong in [limits], in [defaults] or in the section of a tool";
+                self.hinted(at, format!("key '{name}' is in no section"), Some(hint.to_owned()));
                 continue;
             };
             match name {
@@ -100,7 +109,7 @@ impl ConfigReader<'_> {
             let Some(key) = keys::find(name) else {
                 let is_option = TOOLS.iter().any(|tool| tool.spec.find(name).is_some());
                 if is_option {
-                    self.problem(at, format!("'{name}' is for the command line only (--{name})"))
+                    self.problem(at, format!("'{name}' can be set only on the command line (--{name})"))
                 } else {
                     self.unknown(at, "key", name, KEYS.iter().map(|key| key.option.long).collect())
                 }
@@ -117,7 +126,8 @@ impl ConfigReader<'_> {
                     let section = key
                         .section
                         .map_or_else(|| tools.collect::<Vec<_>>().join("] or ["), |s| s.to_string());
-                    self.problem(at, format!("'{name}' belongs into [{section}]"));
+                    let problem = format!("key '{name}' does not belong in [{section_name}]");
+                    self.hinted(at, problem, Some(format!("'{name}' belongs in [{section}]")));
                     continue;
                 }
                 _ => {}
@@ -137,7 +147,7 @@ impl ConfigReader<'_> {
         let value = match argument(key.option, item) {
             Ok(value) => value,
             Err(wanted) => {
-                return self.problem(at, format!("{name}: {wanted} is wanted, not {}", kind(item)));
+                return self.problem(at, format!("{name}: expected {wanted}, found {}", kind(item)));
             }
         };
         let option = match scope {
@@ -157,17 +167,17 @@ impl ConfigReader<'_> {
         name: String,
         needs: KeyNeeds,
     ) {
-        let (on, value) = match value {
+        let (is_set, value) = match value {
             SettingValue::Off => (false, None),
             SettingValue::On => (true, None),
             SettingValue::Text(text) => (true, Some(OsString::from(text))),
         };
         let given = Given::named(option, value);
         if let Err(error) = option.check(&given) {
-            return self.problem(at, format!("{name}: {}", error.problem));
+            return self.hinted(at, format!("{name}: {}", error.problem), error.problem.hint());
         }
         let origin = self.origin(at);
-        self.found.settings.push(ConfigSetting { name, scope, given, on, needs, origin });
+        self.found.settings.push(ConfigSetting { name, scope, given, is_set, needs, origin });
     }
 
     fn weights(&mut self, section: &dyn TableLike) {
@@ -178,7 +188,7 @@ impl ConfigReader<'_> {
                 continue;
             }
             match number(item) {
-                None => self.problem(at, format!("weights.{name}: a number is wanted, not {}", kind(item))),
+                None => self.problem(at, format!("weights.{name}: expected a number, found {}", kind(item))),
                 Some(weight) => {
                     let value = SettingValue::Text(format!("{name}={weight}"));
                     self.usable(
@@ -198,13 +208,14 @@ impl ConfigReader<'_> {
         for (name, item) in section.iter() {
             let at = start(section, name, item);
             let Some(table) = item.as_table_like() else {
-                self.problem(at, format!("'{name}' is no cluster: write [clusters.{name}]"));
+                let hint = format!("clusters are sections: [clusters.{name}]");
+                self.hinted(at, format!("'{name}' is not a cluster"), Some(hint));
                 continue;
             };
             if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {
                 self.problem(
                     at,
-                    "the name of a cluster has letters, digits, '-', '_' and '.' only".to_owned(),
+                    "the name of a cluster can have only letters, digits, '-', '_' and '.'".to_owned(),
                 );
                 continue;
             }
@@ -217,11 +228,10 @@ impl ConfigReader<'_> {
         for (key, item) in table.iter() {
             let at = start(table, key, item);
             if key.contains("password") || key.contains("passwd") || key == "user" {
-                self.problem(
+                self.hinted(
                     at,
-                    format!(
-                        "'{key}' does not belong here: name a file with user and password as 'credentials'"
-                    ),
+                    format!("'{key}' is not allowed in the configuration"),
+                    Some(CREDENTIALS.to_owned()),
                 );
                 continue;
             }
@@ -230,13 +240,15 @@ impl ConfigReader<'_> {
                 continue;
             }
             let Some(text) = item.as_str().filter(|text| !text.is_empty()) else {
-                self.problem(at, format!("clusters.{name}.{key}: a text is wanted, not {}", kind(item)));
+                self.problem(at, format!("clusters.{name}.{key}: expected a text, found {}", kind(item)));
                 continue;
             };
             let path = || Some(self.path.parent().unwrap_or(Path::new("")).join(text));
             match key {
                 "address" if has_password(text) => {
-                    self.problem(at, format!("clusters.{name}.address: a password does not belong here: name a file with user and password as 'credentials'"));
+                    let problem =
+                        format!("clusters.{name}.address: a password is not allowed in the address");
+                    self.hinted(at, problem, Some(CREDENTIALS.to_owned()));
                 }
                 "address" => cluster.address = Some(text.to_owned()),
                 "credentials" => cluster.credentials = path(),
@@ -248,12 +260,15 @@ impl ConfigReader<'_> {
         let places = [cluster.address.is_some(), cluster.socket.is_some(), cluster.file.is_some()];
         let given = ["address", "socket", "file"].into_iter().filter(|key| table.contains_key(key)).count();
         if given != 1 {
-            self.problem(at, format!("clusters.{name}: one of address, socket and file says where it is"));
+            self.problem(at, format!("clusters.{name}: exactly one of address, socket and file is needed"));
         } else if cluster.address.is_none()
             && places.contains(&true)
             && (cluster.credentials.is_some() || cluster.certificate.is_some())
         {
-            self.problem(at, format!("clusters.{name}: credentials and certificate are for an address"));
+            self.problem(
+                at,
+                format!("clusters.{name}: credentials and certificate apply only to an address"),
+            );
         }
         self.found.clusters.push(cluster);
     }

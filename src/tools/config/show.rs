@@ -45,7 +45,7 @@ pub(super) fn checked(places: &[ConfigPlace], found: &Configuration) -> Vec<Stri
 
 fn value(setting: &ConfigSetting) -> String {
     match &setting.given.value {
-        None => setting.on.to_string(),
+        None => setting.is_set.to_string(),
         // The value of a weight follows the metric's name.
         Some(text) => {
             let text = text.to_string_lossy();

@@ -6,7 +6,7 @@ use crate::tools::hbal::HbalOptions;
 use crate::tools::{TOOLS, hbal, hgroup, hinfo};
 
 fn parsed(text: &str) -> Result<Configuration, Vec<String>> {
-    let problems = |all: Vec<ConfigError>| all.iter().map(ToString::to_string).collect();
+    let problems = |all: Vec<ConfigError>| all.iter().map(|error| error.complaint().lines()).collect();
     read::read(Path::new("/d/c.toml"), text).map_err(problems)
 }
 
@@ -31,7 +31,7 @@ fn mistakes_are_told_with_line_and_key() {
             "\n[weights]\nfree_mem = 2\n",
             "/d/c.toml, line 3: there is no metric 'free_mem', did you mean 'free_mem_cv'?",
         ),
-        ("[weights]\nn1_cnt = '2'\n", "line 2: weights.n1_cnt: a number is wanted, not a text"),
+        ("[weights]\nn1_cnt = '2'\n", "line 2: weights.n1_cnt: expected a number, found a text"),
         (
             "[weights]\nn1_cnt = -1\n",
             "line 2: weights.n1_cnt: 'n1_cnt=-1' is not 0 or a weight from 1e-6 to 1e6",
@@ -40,48 +40,60 @@ fn mistakes_are_told_with_line_and_key() {
         ("[weights]\nn1_cnt = inf\n", "line 2: weights.n1_cnt: 'n1_cnt=Infinity' is not 0 or a weight"),
         ("[weight]\nn1_cnt = 1\n", "line 1: there is no section 'weight', did you mean 'weights'?"),
         ("[hbl]\n", "line 1: there is no section 'hbl', did you mean 'hbal'?"),
-        ("min-gain = 1\n", "line 1: 'min-gain' stands in no section"),
+        ("min-gain = 1\n", "line 1: key 'min-gain' is in no section"),
         ("[defaults]\nmin-gian = 1\n", "line 2: there is no key 'min-gian', did you mean 'min-gain'?"),
-        ("[hbal]\nmin-gain = true\n", "line 2: hbal.min-gain: a number is wanted, not true or false"),
+        ("[hbal]\nmin-gain = true\n", "line 2: hbal.min-gain: expected a number, found true or false"),
         (
             "[defaults]\nno-disk-moves = 1\n",
-            "line 2: defaults.no-disk-moves: true or false is wanted, not a whole number",
+            "line 2: defaults.no-disk-moves: expected true or false, found a whole number",
         ),
         (
             "[limits]\nmax-parallel = 1.5\n",
-            "line 2: limits.max-parallel: a whole number is wanted, not a real number",
+            "line 2: limits.max-parallel: expected a whole number, found a real number",
         ),
         ("[limits]\nmax-parallel = 0\n", "line 2: limits.max-parallel: '0' is not a whole number, 1 or more"),
         (
             "[limits]\nuntil = '25:00'\n",
             "line 2: limits.until: '25:00' is not a time of the day such as 06:00",
         ),
-        ("[limits]\nuntil = 2020-01-01\n", "line 2: limits.until: a text is wanted, not a date or time"),
+        ("[limits]\nuntil = 2020-01-01\n", "line 2: limits.until: expected a text, found a date or time"),
         ("[limits]\npriority = 'highest'\n", "line 2: limits.priority: Unknown priority 'highest'"),
-        ("[limits]\nmin-disk = 1\n", "line 2: 'min-disk' belongs into [defaults]"),
-        ("[defaults]\nmin-gain = 1\n", "line 2: 'min-gain' belongs into [hbal] or [hcheck] or [hgroup]"),
+        (
+            "[limits]\nmin-disk = 1\n",
+            "line 2: key 'min-disk' does not belong in [limits]\nHint: 'min-disk' belongs in [defaults]\n",
+        ),
+        ("[defaults]\nmin-gain = 1\n", "\nHint: 'min-gain' belongs in [hbal] or [hcheck] or [hgroup]\n"),
         ("[hinfo]\nmin-gain = 1\n", "line 2: hinfo has no option --min-gain"),
-        ("[hbal]\nexec = true\n", "line 2: 'exec' is for the command line only (--exec)"),
-        ("[defaults]\nyes = true\n", "line 2: 'yes' is for the command line only"),
-        ("[hsqueeze]\npower-command = 'x'\n", "line 2: 'power-command' is for the command line only"),
-        ("[clusters]\nprod = 'x'\n", "line 2: 'prod' is no cluster: write [clusters.prod]"),
-        ("[clusters.prod]\n", "line 1: clusters.prod: one of address, socket and file says where it is"),
-        ("[clusters.a]\naddress = 'a'\nfile = 'b'\n", "line 1: clusters.a: one of address, socket and file"),
+        ("[hbal]\nexec = true\n", "line 2: 'exec' can be set only on the command line (--exec)"),
+        ("[defaults]\nyes = true\n", "line 2: 'yes' can be set only on the command line"),
+        ("[hsqueeze]\npower-command = 'x'\n", "line 2: 'power-command' can be set only on the command line"),
+        (
+            "[clusters]\nprod = 'x'\n",
+            "line 2: 'prod' is not a cluster\nHint: clusters are sections: [clusters.prod]\n",
+        ),
+        ("[clusters.prod]\n", "line 1: clusters.prod: exactly one of address, socket and file is needed"),
+        (
+            "[clusters.a]\naddress = 'a'\nfile = 'b'\n",
+            "line 1: clusters.a: exactly one of address, socket and file",
+        ),
         (
             "[clusters.a]\nfile = 'b'\ncredentials = 'c'\n",
-            "line 1: clusters.a: credentials and certificate are for an address",
+            "line 1: clusters.a: credentials and certificate apply only to an address",
         ),
         ("[clusters.a]\naddress = 'a'\ncert = 'c'\n", "line 3: there is no key of a cluster 'cert'"),
-        ("[clusters.a]\naddress = ''\n", "line 2: clusters.a.address: a text is wanted, not an empty text"),
-        ("[clusters.'a b']\naddress = 'a'\n", "line 1: the name of a cluster has letters, digits"),
-        ("[clusters.a]\naddress = 'h'\npassword = 'secret'\n", "line 3: 'password' does not belong here"),
+        ("[clusters.a]\naddress = ''\n", "line 2: clusters.a.address: expected a text, found an empty text"),
+        ("[clusters.'a b']\naddress = 'a'\n", "line 1: the name of a cluster can have only letters, digits"),
+        (
+            "[clusters.a]\naddress = 'h'\npassword = 'secret'\n",
+            "line 3: 'password' is not allowed in the configuration\nHint: name a file",
+        ),
         (
             "[clusters.a]\naddress = 'https://u:secret@h:5080'\n",
-            "line 2: clusters.a.address: a password does not belong here",
+            "line 2: clusters.a.address: a password is not allowed in the address\nHint: name a file",
         ),
         (
             "[clusters.a]\naddress = 'u%3Asecret@h'\n",
-            "line 2: clusters.a.address: a password does not belong here",
+            "line 2: clusters.a.address: a password is not allowed in the address\nHint: name a file",
         ),
     ] {
         let found = problem(text);
@@ -166,8 +178,8 @@ fn names_stand_for_clusters() {
     assert_eq!((here.rapi, here.luxi), (None, Some(Some("/s".into()))));
     let lab = source(&["--master=@lab"]).unwrap();
     assert_eq!((lab.rapi, lab.text_data), (None, Some("/d/lab.data".into())));
-    let problem = "there is no cluster 'prd' in the configuration, did you mean 'prod'? (htools config show)";
-    assert_eq!(source(&["-m", "@prd"]).unwrap_err(), problem);
+    let wrong = source(&["-m", "@prd"]).unwrap_err();
+    assert_eq!(wrong.problem(), "there is no cluster 'prd' in the configuration, did you mean 'prod'?");
 }
 
 #[test]

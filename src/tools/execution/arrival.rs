@@ -9,7 +9,7 @@ use anyhow::Context;
 use super::read_again;
 use crate::execute::{Ending, JobClient, Report};
 use crate::model::shown::shown_name;
-use crate::plan::arrival::{End, MissingEffect, NodeFlags};
+use crate::plan::arrival::{MissingEffect, NodeFlags, PlannedEnd};
 use crate::plan::work::Work;
 use crate::tools::options::LoadOptions;
 use crate::tools::output::Output;
@@ -23,12 +23,13 @@ const NAMED: usize = 10;
 /// Result of comparing the cluster with the plan's end after a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Confirmation {
-    /// The run ended otherwise, so nothing was compared.
-    Elsewhere,
+    /// The run did not end in success, so nothing was compared.
+    NotCompared,
     /// The cluster is as planned in everything that the plan concerns.
     AsPlanned,
     /// The cluster differs from the plan.
-    Missed(Vec<MissingEffect>),
+    Differs(Vec<MissingEffect>),
+    /// The cluster could not be read; carries the reason.
     Unknown(String),
 }
 
@@ -41,14 +42,14 @@ impl Confirmation {
         load: &LoadOptions,
     ) -> Confirmation {
         if report.ending != Ending::Done {
-            return Confirmation::Elsewhere;
+            return Confirmation::NotCompared;
         }
-        let end = End::of(work);
+        let end = PlannedEnd::of(work);
         let mut pauses = PAUSES.iter();
         loop {
-            let found = match missed(&end, client, load) {
-                Ok(missed) if missed.is_empty() => return Confirmation::AsPlanned,
-                Ok(missed) => Confirmation::Missed(missed),
+            let found = match missing_effects(&end, client, load) {
+                Ok(missing) if missing.is_empty() => return Confirmation::AsPlanned,
+                Ok(missing) => Confirmation::Differs(missing),
                 Err(error) => Confirmation::Unknown(format!("{error:#}")),
             };
             match pauses.next() {
@@ -58,9 +59,9 @@ impl Confirmation {
         }
     }
 
-    pub(crate) fn missed(&self) -> &[MissingEffect] {
+    pub(crate) fn missing_effects(&self) -> &[MissingEffect] {
         match self {
-            Confirmation::Missed(missed) => missed,
+            Confirmation::Differs(missing) => missing,
             _ => &[],
         }
     }
@@ -70,28 +71,28 @@ impl Confirmation {
     /// # Errors
     /// If standard error cannot be written.
     pub(crate) fn tell(&self, output: &mut Output) -> anyhow::Result<Option<String>> {
-        let missed = match self {
-            Confirmation::Elsewhere | Confirmation::AsPlanned => return Ok(None),
+        let missing = match self {
+            Confirmation::NotCompared | Confirmation::AsPlanned => return Ok(None),
             Confirmation::Unknown(why) => {
                 return Ok(Some(format!(
-                    "all jobs ended in success, but it is unknown whether the cluster is as planned: {why}"
+                    "all jobs succeeded, but the cluster could not be compared with the plan: {why}"
                 )));
             }
-            Confirmation::Missed(missed) => missed,
+            Confirmation::Differs(missing) => missing,
         };
-        output.error_line("The cluster is not as planned:")?;
-        missed.iter().try_for_each(|missed| output.error_line(&format!("  {}", missed.text)))?;
-        let names = missed.iter().take(NAMED).map(|missed| shown_name(&missed.subject));
+        output.error_line("The cluster differs from the plan:")?;
+        missing.iter().try_for_each(|effect| output.error_line(&format!("  {}", effect.text)))?;
+        let names = missing.iter().take(NAMED).map(|effect| shown_name(&effect.subject));
         let mut named = names.collect::<Vec<_>>().join(", ");
-        if missed.len() > NAMED {
+        if missing.len() > NAMED {
             named.push_str(", ...");
         }
-        Ok(Some(format!("all jobs ended in success, but the cluster is not as planned: see {named} above")))
+        Ok(Some(format!("all jobs succeeded, but the cluster differs from the plan: see {named} above")))
     }
 }
 
-fn missed(
-    end: &End<'_>,
+fn missing_effects(
+    end: &PlannedEnd<'_>,
     client: &mut dyn JobClient,
     load: &LoadOptions,
 ) -> anyhow::Result<Vec<MissingEffect>> {
@@ -101,5 +102,5 @@ fn missed(
         let found = client.node_flags(node).with_context(|| format!("node '{}'", shown_name(node)))?;
         flags.insert(node.to_owned(), found);
     }
-    Ok(end.missed(&now, &flags))
+    Ok(end.missing_effects(&now, &flags))
 }

@@ -22,9 +22,9 @@ pub(super) fn lines(header: &Header, report: &Report, journal: &Path) -> Vec<Str
     let is_left = |state| matches!(state, StepState::NotStarted | StepState::Begun | StepState::Running);
     let goes_on = header.stream.is_some_and(|pace| pace.on_failure == OnFailure::Continue);
     let then = if goes_on && report.steps.iter().any(|step| is_left(step.state)) {
-        format!("After that, {tool} --resume {} goes on.", journal.display())
+        format!("After that, {tool} --resume {} continues the run.", journal.display())
     } else {
-        format!("After that, let {tool} make a new plan.")
+        format!("After that, make a new plan with {tool}.")
     };
     let commands = commands.iter().map(|command| format!("  {command}"));
     std::iter::once(first).chain(commands).chain([then]).collect()

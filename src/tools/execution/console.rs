@@ -196,14 +196,14 @@ impl<'a> Console<'a> {
                 self.error_line(&format!("{name}: {problem}; submitted again in {} s", pause.as_secs()));
             }
             Event::Paused => self.error_line("Paused: no new steps are begun until the next SIGUSR1"),
-            Event::Continued => self.error_line("Going on"),
+            Event::Continued => self.error_line("Continued"),
             Event::Stopping { why } => self.error_line(&format!("No new steps are begun: {why}")),
             Event::ConnectionLost { problem, pause, .. } => {
                 self.error_line(&format!("{problem}; next attempt in {} s", pause.as_secs()));
             }
             Event::ConnectionBack => self.error_line("Ganeti answers again"),
             Event::Unclear { problem, .. } => {
-                self.error_line(&format!("{problem}; Ganeti's queue is asked what became of the jobs"));
+                self.error_line(&format!("{problem}; looking for the jobs in Ganeti's queue"));
             }
             Event::Ended { .. } => {}
         }

@@ -30,7 +30,7 @@ impl Lock {
         let directory = match place::make_state() {
             Ok(directory) => directory,
             Err(_) => runtime_directory(env::var_os("XDG_RUNTIME_DIR")).context(
-                "there is no place for the lock, as neither XDG_STATE_HOME, HOME nor XDG_RUNTIME_DIR is set",
+                "no directory for locks is known, because XDG_STATE_HOME, HOME and XDG_RUNTIME_DIR are not set",
             )?,
         };
         Lock::of(tool, cluster, &directory)
@@ -82,7 +82,7 @@ fn open(path: &Path) -> io::Result<File> {
     if !about.is_file() || about.nlink() > 1 {
         return Err(io::Error::other("it is not a regular file with one name"));
     }
-    check_ours(&about)?;
+    check_ours(&about).map_err(io::Error::other)?;
     Ok(file)
 }
 
@@ -93,7 +93,7 @@ fn held(tool: &str, cluster: &ClusterId, path: &Path, file: &mut File) -> String
         Ok(process) => format!(" (process {process})"),
         Err(_) => String::new(),
     };
-    format!("another {tool} is at work on cluster {}{process}: {}", cluster.name, path.display())
+    format!("another {tool} is running on cluster {}{process}: {}", cluster.name, path.display())
 }
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ mod tests {
         let cluster = |uuid: &str| ClusterId { name: "c".into(), uuid: uuid.into() };
         let first = Lock::of("t", &cluster("a/b"), directory.path()).unwrap();
         let why = Lock::of("t", &cluster("a/b"), directory.path()).unwrap_err().to_string();
-        let wanted = format!("another t is at work on cluster c (process {}): ", std::process::id());
+        let wanted = format!("another t is running on cluster c (process {}): ", std::process::id());
         assert!(why.starts_with(&wanted) && why.ends_with("/t-a_b.lock"), "{why}");
         Lock::of("t", &cluster("c"), directory.path()).unwrap();
         Lock::of("u", &cluster("a/b"), directory.path()).unwrap();
@@ -148,12 +148,12 @@ mod tests {
         fs::remove_file(&path).unwrap();
         fs::write(&path, "1").unwrap();
         mode(&path, 0o666);
-        assert_eq!(take(), why("others can write to it (mode 0666); use: chmod go-w"));
+        assert_eq!(take(), why("other users can write to it (mode 0666)"));
         fs::remove_file(&path).unwrap();
         mode(base.path(), 0o777);
         let place = base.path().display();
         let open = format!(
-            "the directory '{place}' cannot be used for journals and locks: others can write to it (mode 0777); use: chmod go-w"
+            "the directory '{place}' cannot be used for journals and locks: other users can write to it (mode 0777)"
         );
         assert_eq!(take(), Err(open));
         mode(base.path(), 0o755);

@@ -17,7 +17,7 @@ mod undoing;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 
 pub(super) use arrival::Confirmation;
 pub(super) use cleanup::tell as tell_cleanup;
@@ -49,13 +49,14 @@ use crate::model::Cluster;
 use crate::plan::graph::StepIdx;
 use crate::plan::work::Work;
 use crate::remote::{luxi, rapi};
+use crate::tools::hint::WithHint;
 
 /// The client of the cluster that the plan was made for.
 ///
 /// # Errors
 /// If the cluster cannot be accessed, or takes no jobs ([`takes_jobs`]).
 pub(super) fn client(source: &SourceOptions) -> anyhow::Result<Box<dyn JobClient>> {
-    ensure!(takes_jobs(source), "there is nowhere to submit jobs to");
+    ensure!(takes_jobs(source), "the source of the cluster accepts no jobs");
     if let Some(address) = &source.rapi {
         let addresses = [rapi::Address::new(address.as_ref())];
         let access = rapi::Access::read(&source.rapi_access, &addresses)?;
@@ -213,12 +214,12 @@ pub(super) fn check_resumed(
 ) -> anyhow::Result<()> {
     let path = path.display();
     if header.run.tool != tool {
-        bail!("{path}: this is a run of {}, not of {tool}", header.run.tool);
+        bail!("{path}: the journal is of a run of {}, not of {tool}", header.run.tool);
     }
     if header.cluster.uuid != cluster.uuid {
         let (its, this) = (&header.cluster, cluster);
         bail!(
-            "{path}: this is a run on cluster {} ({}), but the options name cluster {} ({})",
+            "{path}: the journal is of a run on cluster {} ({}), but the options name cluster {} ({})",
             its.name,
             its.uuid,
             this.name,
@@ -226,7 +227,9 @@ pub(super) fn check_resumed(
         );
     }
     if header.joins_opcodes && !joins_opcodes {
-        bail!("{path}: this run was begun over LUXI, and RAPI cannot go on with it; use --luxi");
+        return Err(
+            anyhow!("{path}: a run that was begun over LUXI cannot be resumed over RAPI").hint("use --luxi")
+        );
     }
     Ok(())
 }
@@ -239,7 +242,7 @@ pub(super) fn conclude(
 ) -> anyhow::Result<ExitStatus> {
     let FinishedRun { header, report, journal, arrival } = finished;
     let tool = &header.run.tool;
-    let goes_on = || format!("{tool} --resume {} goes on from here", journal.display());
+    let resume = format!("{tool} --resume {} continues the run", journal.display());
     match &report.ending {
         Ending::Done => match arrival.tell(output)? {
             Some(problem) => bail!("{tool}: {problem}"),
@@ -249,9 +252,8 @@ pub(super) fn conclude(
             let done = report.count(&[StepState::Done]);
             let left = report.steps.len() - done;
             output.error_line(&format!(
-                "The time is up: {done} of {} steps are done, {left} are left; {}",
+                "The time is up: {done} of {} steps are done, {left} are left; {resume}",
                 report.steps.len(),
-                goes_on()
             ))?;
             Ok(ExitStatus::Success)
         }
@@ -259,24 +261,22 @@ pub(super) fn conclude(
             for line in console::interrupted(&header.work, report) {
                 if silent { output.error_line(&line)? } else { output.line(&line)? }
             }
-            output.error_line(&format!("With the same --luxi or --master, {}", goes_on()))?;
+            output.error_line(&format!("With the same --luxi or --master, {resume}"))?;
             Ok(ExitStatus::Success)
         }
         Ending::Failed => {
             bail!("{tool}: Not all jobs completed successfully: {}\nAborting.\n", failures(finished))
         }
         Ending::Lost(why) => {
-            bail!(
-                "{tool}: the run stops, as Ganeti gives no usable answers: {why}; jobs may be under way; {}",
-                goes_on()
-            )
+            let problem = "the run stopped because Ganeti gave no usable answer; jobs may still be running";
+            Err(anyhow!("{tool}: {problem}: {why}").hint(resume))
         }
-        Ending::Unrecorded(why) => bail!(
-            "{tool}: the run stops, as the journal '{}' cannot be written: {why}; jobs may be under way; \
-             once there is room, {}",
-            journal.display(),
-            goes_on()
-        ),
-        Ending::Contradiction(why) => bail!("{tool}: the run stops: {}: {why}", journal.display()),
+        Ending::Unrecorded(why) => {
+            let journal = journal.display();
+            let problem = format!("the run stopped because the journal '{journal}' cannot be written: {why}");
+            Err(anyhow!("{tool}: {problem}; jobs may still be running")
+                .hint(format!("make room; then {resume}")))
+        }
+        Ending::Contradiction(why) => bail!("{tool}: the run stopped: {}: {why}", journal.display()),
     }
 }

@@ -20,14 +20,14 @@ pub(crate) fn check(options: &ExecutionOptions, output: &OutputOptions) -> anyho
     // A timetable has limits, too.
     if limited && !options.stream && options.print_plan.is_none() {
         bail!(
-            "the limits --max-parallel, --max-out-per-node, --max-in-per-node, --max-syncs and --max-per-group need --stream"
+            "options --max-parallel, --max-out-per-node, --max-in-per-node, --max-syncs and --max-per-group need --stream"
         );
     }
     if options.on_failure.is_some() && !options.stream {
-        bail!("--on-failure needs --stream");
+        bail!("option --on-failure needs --stream");
     }
     if options.stream && !options.exec && options.resume.is_none() && options.print_plan.is_none() {
-        bail!("--stream needs --exec or --print-plan");
+        bail!("option --stream needs --exec or --print-plan");
     }
     Ok(())
 }
@@ -37,7 +37,10 @@ pub(crate) fn check(options: &ExecutionOptions, output: &OutputOptions) -> anyho
 /// # Errors
 /// If the option is given.
 pub(crate) fn never_replans(tool: &str, options: &ExecutionOptions) -> anyhow::Result<()> {
-    ensure!(options.on_failure != Some(OnFailure::Replan), "--on-failure=replan means nothing to {tool}");
+    ensure!(
+        options.on_failure != Some(OnFailure::Replan),
+        "option --on-failure=replan does not apply to {tool}"
+    );
     Ok(())
 }
 

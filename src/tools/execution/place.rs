@@ -6,11 +6,12 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow};
 use rustix::io::Errno;
 
 use crate::input::local::check_ours;
 use crate::report::form::file::check_whole;
+use crate::tools::hint::WithHint;
 
 /// Path of the journal of a command's `number`th run: the named file, with `.number` appended from the second run on,
 /// or else a default path.
@@ -85,10 +86,11 @@ pub(crate) fn state() -> anyhow::Result<PathBuf> {
 /// # Errors
 /// The reason for the refusal.
 pub(super) fn check_directory(directory: &Path) -> anyhow::Result<()> {
-    let about = directory.symlink_metadata();
-    let checked = about.and_then(|about| {
-        if about.is_symlink() { Err(io::Error::other("it is a symbolic link")) } else { check_ours(&about) }
-    });
+    let checked = match directory.symlink_metadata() {
+        Ok(about) if about.is_symlink() => Err(anyhow!("it is a symbolic link")),
+        Ok(about) => check_ours(&about).map_err(anyhow::Error::from),
+        Err(error) => Err(error.into()),
+    };
     checked.with_context(|| {
         format!("the directory '{}' cannot be used for journals and locks", directory.display())
     })
@@ -101,9 +103,10 @@ pub(super) fn check_directory(directory: &Path) -> anyhow::Result<()> {
 pub(super) fn make_state() -> anyhow::Result<PathBuf> {
     let Some(directory) = state_directory(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"))
     else {
-        bail!(
-            "there is no place for the journal, as neither XDG_STATE_HOME nor HOME is set; use --journal FILE"
-        );
+        return Err(anyhow!(
+            "no directory for journals is known, because XDG_STATE_HOME and HOME are not set"
+        )
+        .hint("use --journal FILE"));
     };
     DirBuilder::new()
         .recursive(true)
@@ -138,10 +141,7 @@ mod tests {
         assert_eq!(why(&link), Err("it is a symbolic link".to_owned()));
         for mode in [0o777, 0o1777, 0o770, 0o702] {
             fs::set_permissions(&directory, Permissions::from_mode(mode)).unwrap();
-            assert_eq!(
-                why(&directory),
-                Err(format!("others can write to it (mode {mode:04o}); use: chmod go-w"))
-            );
+            assert_eq!(why(&directory), Err(format!("other users can write to it (mode {mode:04o})")));
         }
     }
 

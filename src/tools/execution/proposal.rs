@@ -82,7 +82,7 @@ pub(crate) fn fitting<P: Planner>(
 
 /// The cluster has changed each time a plan was ready.
 #[derive(Debug, thiserror::Error)]
-#[error("the cluster changes faster than plans can be made; nothing was executed")]
+#[error("nothing was executed, because the cluster changed each time a plan was ready")]
 struct RestlessCluster;
 
 /// A complete plan of a tool, executed as one run.
@@ -143,12 +143,12 @@ impl<F: FnMut(Cluster, &mut Output) -> anyhow::Result<Planned>> Planner for Prop
     fn consider(&mut self, plan: &mut Box<Proposal>) -> anyhow::Result<ControlFlow<ExitStatus>> {
         self.output.flush()?;
         let why = if plan.stopped == Some(Stopped::Interrupt) {
-            "The search was interrupted, so nothing is executed."
+            "Nothing was executed, because the search was interrupted."
         } else if let Some(name) = plan.groups.iter().find_map(|group| repeated_name(&plan.before, *group)) {
             let name = shown_name(name).to_string();
             plan.show_document(self.output)?;
             self.output.flush()?;
-            bail!("{}: two instances are called '{name}', so nothing is executed", self.context.tool);
+            bail!("{}: nothing was executed, because two instances are called '{name}'", self.context.tool);
         } else if !self.context.execution.yes && ask(&plan.question, self.output)? == Consent::No {
             "Nothing was executed."
         } else {
@@ -258,7 +258,7 @@ fn carry_out_and_replan(
         }
         told.push(failures(&finished));
         failed.extend(subjects(&finished));
-        output.error_line(&format!("{}; another plan is made for what is left", failures(&finished)))?;
+        output.error_line(&format!("{}; making another plan for the rest", failures(&finished)))?;
         let now = excluding(read_again(context.load)?, &failed);
         let Continue(next) = make(now, output)? else { break };
         let mut again = |now, output: &mut Output| make(excluding(now, &failed), output);
@@ -266,7 +266,7 @@ fn carry_out_and_replan(
         let Continue(next) = fitting(&mut planner, next)? else { break };
         plan = next;
     }
-    bail!("{tool}: Not all jobs completed successfully: {}; what was left was planned anew", told.join("; "))
+    bail!("{tool}: Not all jobs completed successfully: {}; the rest was planned again", told.join("; "))
 }
 
 /// Subjects of the steps that failed.

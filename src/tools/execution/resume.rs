@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 
 use super::console::Console;
 use super::{
@@ -15,6 +15,7 @@ use crate::execute::{Ending, JobClient, Report, Runner, State};
 use crate::model::shown::shown_name;
 use crate::plan::graph::StepIdx;
 use crate::tools::ExitStatus;
+use crate::tools::hint::WithHint;
 use crate::tools::output::Output;
 
 /// Resumes the run of a journal.
@@ -46,22 +47,22 @@ pub(crate) fn resume_with(
     check_resumed(&header, tool, &cluster, client.joins_opcodes(), path)?;
     tell_cut_off(&journal, path, output)?;
     if state.steps().all(|step| state.is_done(step)) {
-        output.error_line(&format!("All {} steps are done already", header.work.steps.len()))?;
+        output.error_line(&format!("All {} steps were done before", header.work.steps.len()))?;
         drop(journal);
         let report = Report::of(Ending::Done, &header.work, &state);
-        let finished = context.over(header, report, path, client);
+        let finished = context.finished_now(header, report, path, client);
         return conclude(&finished, context.silent, output);
     }
     let goes_on = header.stream.is_some_and(|pace| pace.on_failure == OnFailure::Continue);
     if let Some(step) = state.steps().find(|step| state.has_failed(*step) && !goes_on) {
         let what = header.work.step(step).described();
-        let failed = format!("{}: step {}, {what}, has failed in this run", path.display(), step.number());
+        let failed = format!("{}: step {}, {what}, failed in this run", path.display(), step.number());
         drop(journal);
         let report = Report::of(Ending::Failed, &header.work, &state);
         cleanup::tell(&header, &report, path, output)?;
-        let finished = context.over(header, report, path, client);
+        let finished = context.finished_now(header, report, path, client);
         let taken_back = context.take_back(&finished, client, output)?;
-        bail!("{failed}; let {tool} make a new plan{taken_back}");
+        return Err(anyhow!("{failed}{taken_back}").hint(new_plan(tool)));
     }
     // A run with `--on-failure=continue` may have half-migrated instances and still go on.
     cleanup::tell(&header, &Report::of(Ending::Interrupted, &header.work, &state), path, output)?;
@@ -86,11 +87,11 @@ pub(crate) fn resume_with(
     };
     console.finish(&report, &cleanup::lines(&header, &report, path));
     if let Some(found) = found {
-        bail!(
-            "{tool}: the steps that are left do not fit the cluster any more, let {tool} make a new plan: {found}"
+        return Err(
+            anyhow!("{tool}: the remaining steps no longer fit the cluster: {found}").hint(new_plan(tool))
         );
     }
-    let finished = context.over(header, report, path, client);
+    let finished = context.finished_now(header, report, path, client);
     if finished.report.ending == Ending::Failed && context.takes_back {
         let stage = context.stage(&signals, 2);
         let taken_back = take_back(&finished, client, &stage, output)?;
@@ -106,7 +107,7 @@ pub(crate) fn resume_with(
 pub(crate) fn tell_cut_off(journal: &Journal, path: &Path, output: &mut Output) -> anyhow::Result<()> {
     if journal.is_cut_off() {
         output.error_line(&format!(
-            "Warning: {}: the last line is cut off; the cluster is asked for what it would have told",
+            "Warning: {}: the last line is cut off; the cluster is asked for the missing state",
             path.display()
         ))?;
     }
@@ -120,13 +121,21 @@ impl ExecutionContext<'_> {
     /// If the options name no live cluster.
     pub(crate) fn client(&self) -> anyhow::Result<Box<dyn JobClient>> {
         if !takes_jobs(&self.load.source) {
-            bail!("{}: --resume needs the cluster: --luxi or --master", self.tool);
+            return Err(
+                anyhow!("{}: option --resume needs a live cluster", self.tool).hint("use --luxi or --master")
+            );
         }
         client(&self.load.source)
     }
 
     /// Record of a finished run, compared with the cluster as it is now.
-    fn over(&self, header: Header, report: Report, path: &Path, client: &mut dyn JobClient) -> FinishedRun {
+    fn finished_now(
+        &self,
+        header: Header,
+        report: Report,
+        path: &Path,
+        client: &mut dyn JobClient,
+    ) -> FinishedRun {
         let arrival = Confirmation::of(&header.work, &report, client, self.load);
         FinishedRun { header, report, journal: path.to_owned(), arrival }
     }
@@ -158,6 +167,10 @@ impl ExecutionContext<'_> {
             Err(error) => Some(format!("{error:#}")),
         }
     }
+}
+
+fn new_plan(tool: &str) -> String {
+    format!("make a new plan with {tool}")
 }
 
 fn remaining(header: &Header, state: &State) -> String {

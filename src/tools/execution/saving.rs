@@ -170,7 +170,7 @@ pub(crate) fn options_of(plan: &SavedPlan, program: &dyn Program) -> anyhow::Res
     };
     match plan.options.iter().find(|word| !belongs(word)) {
         None => Ok(plan.options.clone()),
-        Some(word) => bail!("its option '{}' does not belong into a plan", shown_name(word)),
+        Some(word) => bail!("its option '{}' is not allowed in a plan", shown_name(word)),
     }
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, ensure};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -31,6 +31,7 @@ use crate::model::shown::shown_name;
 use crate::remote::rapi::{AccessOptions, Address, variable_in_use};
 use crate::report::form::metrics::{Sheet, distinct_names, exposition};
 use crate::report::readings;
+use crate::tools::hint::WithHint;
 
 /// Options of `htools exporter`.
 #[derive(Debug, Clone, PartialEq)]
@@ -178,38 +179,43 @@ pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     let signals = Signals::new([SIGINT, SIGTERM]).context("cannot prepare for signals")?;
     let clusters = watched(&options);
     // the first line has the address, so it is printed before the first reading, which may print messages
-    say(&format!("Listening on http://{}/metrics", listener.local_addr()?));
+    log_line(&format!("Listening on http://{}/metrics", listener.local_addr()?));
     begin(&clusters)?;
     serve::serve(listener, move || page(&clusters, SystemTime::now()), signals).context("cannot serve")?;
     Ok(ExitStatus::Success)
 }
 
+/// Hint for passwords in the wrong place.
+const CREDENTIALS: &str = "use --rapi-credentials FILE";
+
 /// Refuses clusters that cannot be watched, and passwords that others could see.
 fn check(options: &ExporterOptions) -> anyhow::Result<()> {
-    ensure!(!options.clusters.is_empty(), "which cluster? Name at least one: -m ADDRESS, -L or -t FILE");
+    ensure!(
+        !options.clusters.is_empty(),
+        anyhow!("no cluster is named").hint("name at least one with -m ADDRESS, -L or -t FILE")
+    );
     for cluster in &options.clusters {
         if let Some(file) = &cluster.text_data {
-            ensure!(file.as_os_str() != "-", "standard input can be read only once; name a file");
+            ensure!(
+                file.as_os_str() != "-",
+                anyhow!("standard input can be read only once").hint("name a file")
+            );
             // a file that does not exist yet may appear later
             let is_other = file.metadata().is_ok_and(|about| !about.is_file());
-            ensure!(
-                !is_other,
-                "{}: not a regular file, so it cannot be read again and again",
-                file.display()
-            );
+            ensure!(!is_other, "{}: not a regular file, so it cannot be read repeatedly", file.display());
         }
         let Some(rapi) = &cluster.rapi else { continue };
         let address = Address::new(rapi.as_ref());
         let shown = shown_name(&address.shown());
         if address.holds_password() {
-            bail!(
-                "{shown}: others on this machine can see the password in the address in the list of processes; \
-                 use --rapi-credentials FILE"
-            );
+            return Err(anyhow!(
+                "{shown}: the address has a password, which other users can see in the list of processes"
+            )
+            .hint(CREDENTIALS));
         }
         if let Some(name) = variable_in_use().filter(|_| cluster.rapi_access.credentials.is_none()) {
-            bail!(
-                "{shown}: {name} is set, but a server takes credentials from files only; use --rapi-credentials FILE"
+            return Err(
+                anyhow!("{shown}: htools exporter does not take credentials from {name}").hint(CREDENTIALS)
             );
         }
     }
@@ -251,7 +257,7 @@ fn page(clusters: &[Arc<WatchedCluster>], now: SystemTime) -> String {
 }
 
 /// A line on standard error, from any thread.
-fn say(line: &str) {
+fn log_line(line: &str) {
     // nothing is left to do if even this cannot be written
     let _ = Output::to(Box::new(io::sink()), Box::new(io::stderr())).error_line(line);
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::tools::cli::testing::*;
+use crate::tools::hint::Complaint;
 
 fn asked(line: &[&str]) -> ExporterOptions {
     parsed(&SPEC, line)
@@ -55,9 +56,10 @@ fn access_is_that_of_the_cluster_before_it_or_of_all() {
 #[test]
 fn what_cannot_be_watched_is_refused() {
     let problem = |line: &[&str]| check(&asked(line)).unwrap_err().to_string();
-    assert!(problem(&[]).starts_with("which cluster?"));
+    assert_eq!(problem(&[]), "no cluster is named");
     assert!(problem(&["-t-"]).starts_with("standard input"));
-    let text = problem(&["-mhttps://u:s3cr3t@host"]);
-    assert!(text.contains("--rapi-credentials") && !text.contains("s3cr3t"), "{text}");
+    let error = check(&asked(&["-mhttps://u:s3cr3t@host"])).unwrap_err();
+    let text = Complaint::of(&error).to_string();
+    assert!(text.ends_with("\nHint: use --rapi-credentials FILE\n") && !text.contains("s3cr3t"), "{text}");
     check(&asked(&["-mhost", "-L", "-tx"])).unwrap();
 }

@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::say;
+use super::log_line;
 use super::survey::survey;
 use crate::load::merge::apply_node_options;
 use crate::model::shown::shown_name;
 use crate::report::form::metrics::Sheet;
 use crate::report::readings::{self, ReadingRecord};
+use crate::tools::hint::Complaint;
 use crate::tools::options::LoadOptions;
 use crate::tools::output::Recording;
 use crate::tools::source;
@@ -39,18 +40,18 @@ pub(super) struct WatchedCluster {
     label: String,
     load: LoadOptions,
     terms: WatchTerms,
-    known: Mutex<Knowledge>,
+    known: Mutex<WatchState>,
 }
 
-/// Latest knowledge of a cluster.
+/// Results of the last reading of a cluster.
 #[derive(Default)]
-struct Knowledge {
+struct WatchState {
     record: ReadingRecord,
     /// Start of the current reading, if one is under way.
     reading: Option<Instant>,
     figures: Option<Arc<Sheet>>,
-    /// The last message about it.
-    said: String,
+    /// The last message about the cluster.
+    last_message: String,
 }
 
 impl WatchedCluster {
@@ -100,12 +101,12 @@ impl WatchedCluster {
                 record.survey = Some(took.saturating_sub(reading.took));
                 record.last_good = Some(reading.at);
                 known.figures = Some(Arc::new(reading.figures));
-                self.tell(&mut known, reading.warnings);
+                self.report(&mut known, reading.warnings);
             }
             Err(error) => {
                 record.up = false;
                 record.failures += 1;
-                self.tell(&mut known, format!("{error:#}"));
+                self.report(&mut known, Complaint::of(&error).lines());
             }
         }
         known.reading = None;
@@ -125,18 +126,18 @@ impl WatchedCluster {
     }
 
     /// Reports messages about the cluster, unless they repeat the last ones.
-    fn tell(&self, known: &mut Knowledge, what: String) {
-        if known.said != what {
+    fn report(&self, known: &mut WatchState, message: String) {
+        if known.last_message != message {
             let name = shown_name(&self.label);
-            match what.trim() {
-                "" => say(&format!("{name}: is read again")),
-                what => what.lines().for_each(|line| say(&format!("{name}: {line}"))),
+            match message.trim() {
+                "" => log_line(&format!("{name}: reading succeeds again")),
+                text => text.lines().for_each(|line| log_line(&format!("{name}: {line}"))),
             }
-            known.said = what;
+            known.last_message = message;
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Knowledge> {
+    fn lock(&self) -> MutexGuard<'_, WatchState> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -153,5 +154,5 @@ struct GoodReading {
 
 fn fault(panic: &(dyn Any + Send)) -> anyhow::Error {
     let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-    anyhow::anyhow!("a fault in htools: {}", text.unwrap_or("of an unknown kind"))
+    anyhow::anyhow!("internal error in htools: {}", text.unwrap_or("of an unknown kind"))
 }

@@ -18,15 +18,12 @@ use crate::search::requests::{Answer, Reply};
 pub(super) fn rule(options: &HailOptions) -> anyhow::Result<Option<Arc<AffinityRule>>> {
     let choices = &options.affinity;
     if !choices.asked {
-        return match choices.stray() {
-            Some(name) => bail!("option {name} means nothing without --affinity"),
+        return match choices.first_given() {
+            Some(name) => bail!("option {name} needs --affinity"),
             None => Ok(None),
         };
     }
-    ensure!(
-        !options.make_room,
-        "option --make-room means nothing with --affinity: room is made for the best score"
-    );
+    ensure!(!options.make_room, "options --make-room and --affinity exclude each other");
     let how = choices.over(&AffinityOptions::default()).map_err(anyhow::Error::msg)?;
     let is_load_known = options.load.mond && !options.load.merge.ignore_dynu;
     let figures = FleetFigures { ram_ratio: choices.ram_ratio.unwrap_or(1.0), is_load_known };

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::cli::option::ArgumentKind::{File, ManyNodes};
 use super::cli::{Heading, OperandWords, OptionDef, Spec, Stop, example};
+use super::hint::Complaint;
 use super::options::affinity::*;
 use super::options::catalogue::*;
 use super::options::{LimitOptions, LoadOptions, OutputOptions, tool_options};
@@ -90,7 +91,7 @@ pub(crate) const SPEC: Spec<HailOptions> = Spec {
             .default(|o| answer_within(o).as_secs().to_string()),
         &LAST,
     ],
-    words: &[OperandWords { name: "FILE", kind: File, least: 1, most: Some(1) }],
+    words: &[OperandWords { name: "FILE", kind: File, min: 1, max: Some(1) }],
     ..Spec::PLAIN
 };
 
@@ -102,9 +103,10 @@ pub(crate) fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     match parse(args) {
         Ok(options) => run(options),
-        Err(Stop::Config(problem)) => {
-            let _ = output.error_line(&format!("Error: {problem}"));
-            output.write(&Response::failed(&format!("configuration file {problem}")).line()?)?;
+        Err(Stop::Config(complaint)) => {
+            let _ = output.error_write(&complaint.to_string());
+            output
+                .write(&Response::failed(&format!("configuration file {}", complaint.problem())).line()?)?;
             output.flush()?;
             Ok(ExitStatus::Success)
         }
@@ -117,8 +119,10 @@ pub(crate) fn parse(args: &[OsString]) -> Result<HailOptions, Stop> {
     let (options, words) = SPEC.read(args)?;
     match <[OsString; 1]>::try_from(words) {
         Ok([file]) => Ok(HailOptions { request: file.into(), ..options }),
-        Err(words) if words.is_empty() => Err(Stop::WrongWords("This program needs an input file.".into())),
-        Err(_) => Err(Stop::WrongWords("Only one argument is accepted (the input file)".into())),
+        Err(words) if words.is_empty() => {
+            Err(Stop::WrongWords(Complaint::new("This program needs an input file.")))
+        }
+        Err(_) => Err(Stop::WrongWords(Complaint::new("Only one argument is accepted (the input file)"))),
     }
 }
 
@@ -152,7 +156,7 @@ mod tests {
             (Some("-"), Some("name"))
         );
         assert_eq!(options.restrict_to, Some(vec!["a".to_owned(), "b".to_owned()]));
-        let needed = Stop::WrongWords("This program needs an input file.".into());
+        let needed = Stop::WrongWords(Complaint::new("This program needs an input file."));
         assert_eq!(parse(&words(&["-v"])), Err(needed));
         assert!(matches!(parse(&words(&["a", "b"])), Err(Stop::WrongWords(_))));
     }

@@ -5,12 +5,13 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-use anyhow::{bail, ensure};
+use anyhow::{anyhow, ensure};
 
 use self::run::RepairRun;
 use super::cli::option::ArgumentKind::{Float, Integer, OneNode};
 use super::cli::{Given, OptionDef, Spec, ValueError, example};
 use super::execution::takes_jobs;
+use super::hint::WithHint;
 use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
 use super::options::{ExecutionOptions, LoadOptions, OutputOptions, not_negative, tool_options};
@@ -131,13 +132,12 @@ pub(crate) fn run(mut options: HarepOptions) -> anyhow::Result<ExitStatus> {
 
 fn repair(options: &HarepOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     if !options.dry_run && !takes_jobs(&options.load.source) {
-        bail!(
-            "harep: repairs are possible only on LUXI or RAPI; with other data, use --dry-run or --simulate-failure"
-        );
+        return Err(anyhow!("harep: repairs are possible only on LUXI or RAPI")
+            .hint("use --dry-run or --simulate-failure with other data"));
     }
     ensure!(
         !options.dry_run || options.execution.journal.is_none(),
-        "option --journal means nothing where nothing is changed"
+        "option --journal does not apply to --dry-run and --simulate-failure, which change nothing"
     );
     let mut run = RepairRun::begin(options)?;
     let cluster = source::load(&options.load, output)?;

@@ -11,7 +11,7 @@ use crate::execute::autorepair::{AttendError, Repairer};
 use crate::execute::job::RunInfo;
 use crate::execute::{JobClient, NodeTaskError, RunHost, disks};
 use crate::model::autorepair::{
-    Attended, DiskFault, RepairHistory, RepairPermission, RepairState, permission,
+    DiskFault, RepairHistory, RepairPermission, RepairState, VisitOutcome, permission,
 };
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, InstanceIdx, NodeIdx, Outage, RunStatus};
@@ -24,6 +24,7 @@ use crate::report::repair::text::{RepairEntry, RepairStatus, RepairStyle, lines,
 use crate::search::repair::{RepairCase, RepairDecision, RepairOptions, decide_all, disks_matter};
 use crate::tools::ExitStatus;
 use crate::tools::execution::{self, Lock, takes_jobs};
+use crate::tools::hint::Complaint;
 use crate::tools::nodes::named_nodes;
 use crate::tools::output::Output;
 
@@ -137,7 +138,9 @@ impl<'a> RepairRun<'a> {
             [] => Ok(self.status(&entries)),
             [one] => bail!("{one}"),
             [first, more @ ..] => {
-                more.iter().rev().try_for_each(|problem| output.error_line(&format!("Error: {problem}")))?;
+                more.iter()
+                    .rev()
+                    .try_for_each(|problem| output.error_write(&Complaint::new(problem).to_string()))?;
                 bail!("{first}")
             }
         }
@@ -194,7 +197,7 @@ impl<'a> RepairRun<'a> {
         let found = match disks::survey(client, &mut Clock, &run, &names, SURVEY) {
             Ok(found) => found,
             Err(error) => {
-                output.error_line(&format!("Warning: the state of disks is not known: {error}"))?;
+                output.error_line(&format!("Warning: the state of disks is unknown: {error}"))?;
                 return Ok(HashMap::new());
             }
         };
@@ -204,7 +207,7 @@ impl<'a> RepairRun<'a> {
             let more = found.unknown.len() - names.len();
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             output.error_line(&format!(
-                "Warning: nothing was heard of the disks of {}{more}",
+                "Warning: the state of the disks of {}{more} is unknown",
                 names.join(", ")
             ))?;
         }
@@ -300,7 +303,7 @@ impl<'a> RepairRun<'a> {
 /// Tells if a repair has just ended. The next run will see its effect.
 fn has_ended(entry: &RepairEntry) -> bool {
     let attended = entry.visit.as_ref().map(|visit| &visit.attended);
-    matches!(attended, Some(Attended::Ended(_) | Attended::NeverBegun(_)))
+    matches!(attended, Some(VisitOutcome::Ended(_) | VisitOutcome::NeverBegun(_)))
 }
 
 fn sorted(tags: &[String]) -> Vec<&String> {

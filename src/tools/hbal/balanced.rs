@@ -105,7 +105,7 @@ pub(super) fn begin(
             text.line(line)?;
         }
     } else {
-        text.line(aim(options, cluster)?)?;
+        text.line(goal_text(options, cluster)?)?;
     }
     Ok(Balanced {
         ending: if is_balanced { EndingView::Balanced } else { EndingView::NoSolution },
@@ -122,7 +122,7 @@ pub(super) fn begin(
 }
 
 /// Description of the goal.
-fn aim(options: &HbalOptions, cluster: &Cluster) -> anyhow::Result<String> {
+fn goal_text(options: &HbalOptions, cluster: &Cluster) -> anyhow::Result<String> {
     let emptied = emptied(options, cluster)?;
     let names: Vec<&str> = emptied.iter().map(|node| cluster.node(*node).spec.alias()).collect();
     Ok(match &names[..] {

@@ -26,16 +26,22 @@ pub(super) fn check(options: &HbalOptions) -> anyhow::Result<()> {
     one_form(&[("svg", options.svg), ("json", options.output.json)])?;
     one_form(&[("pareto", options.pareto), ("exec", options.execution.exec)])?;
     if !options.is_deep() {
-        options.output.refuse(&["max-moves", "max-data", "min-move-gain", "effort"], "without --deep")?;
+        options.output.refuse(&["max-moves", "max-data", "min-move-gain", "effort"], "needs --deep")?;
     }
     if goals.iter().all(|(_, given)| !given) {
         let concessions = ["allow-interruptions", "allow-overcommit-during-migration"];
-        options.output.refuse(&concessions, "without --deep, --merge, --repair-only or --evacuate")?;
+        options.output.refuse(&concessions, "needs --deep, --merge, --repair-only or --evacuate")?;
     }
-    ensure!(options.pareto || !options.svg, "option --svg means nothing without --pareto");
+    ensure!(options.pareto || !options.svg, "option --svg needs --pareto");
     let several = options.worst_group || options.all_groups;
-    ensure!(!several || options.emptied.is_empty(), "--evacuate is about one node group");
-    ensure!(!several || !options.svg, "--svg is about one node group");
+    ensure!(
+        !several || options.emptied.is_empty(),
+        "option --evacuate works on one node group; it cannot be given with --worst-group or --all-groups"
+    );
+    ensure!(
+        !several || !options.svg,
+        "option --svg shows one node group; it cannot be given with --worst-group or --all-groups"
+    );
     Ok(())
 }
 

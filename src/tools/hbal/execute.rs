@@ -82,7 +82,7 @@ pub(super) fn proposed(
 /// Message for a plan that achieves only part of the request.
 fn incomplete(options: &HbalOptions, empties: bool) -> &'static str {
     match (empties, options.execution.exec) {
-        (true, true) => "hbal: the nodes cannot be emptied, so nothing is executed",
+        (true, true) => "hbal: nothing was executed, because the nodes cannot be emptied",
         (true, false) => "hbal: the nodes cannot be emptied",
         (false, _) => "hbal: not all that is wrong can be mended",
     }

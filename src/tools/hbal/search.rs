@@ -17,7 +17,7 @@ use crate::report::balance::deep::text::conceded;
 use crate::report::form::table::Align;
 use crate::score::{Board, Components};
 use crate::search::balance::deep;
-use crate::search::balance::deep::headway::{DeepWatch, Headway};
+use crate::search::balance::deep::headway::{DeepWatch, SearchProgress};
 use crate::search::balance::deep::merge::merged;
 use crate::search::balance::deep::order::OrderedSteps;
 use crate::search::balance::deep::plan::{DeepGoal, DeepPlan, plan};
@@ -70,7 +70,7 @@ fn deep_search(
     text: &mut Text<'_>,
 ) -> anyhow::Result<Searched> {
     let columns = Columns::of(cluster, &scope.nodes, &scope.instances);
-    let headway = Arc::new(Headway::default());
+    let headway = Arc::new(SearchProgress::default());
     let progress = if watch.shown { Progress::of_deep(Arc::clone(&headway)) } else { Progress::hidden() };
     let (nodes, balance, seen) =
         (&scope.nodes, &options.balance, DeepWatch { deadline: watch.deadline, headway: &headway });
@@ -110,7 +110,7 @@ fn step_by_step(
             return Ok(());
         }
         let line = columns.line(balancer.cluster(), steps.len(), step);
-        progress.aside(|| {
+        progress.with_line_hidden(|| {
             text.line(line)?;
             // The reader should see each step as it is found.
             anyhow::Ok(text.output.flush()?)

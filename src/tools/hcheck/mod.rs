@@ -11,6 +11,7 @@ use anyhow::ensure;
 use super::cli::getopt::Given;
 use super::cli::option::ArgumentKind::{Integer, OneNode, Text};
 use super::cli::{Heading, OptionDef, Program, Spec, ValueError, example, getopt};
+use super::hint::Complaint;
 use super::metrics::{metered, never};
 use super::options::catalogue::*;
 use super::options::*;
@@ -185,7 +186,7 @@ fn watch(args: &[OsString]) -> anyhow::Result<ExitStatus> {
         }
         Ok(options) => match monitored(&options, &aside) {
             Ok(answer) => answer,
-            Err(error) => (ExitStatus::Unknown, monitor::unknown(&format!("{error:#}"))),
+            Err(error) => (ExitStatus::Unknown, monitor::unknown(&Complaint::of(&error).lines())),
         },
     };
     let mut output = Output::standard();
@@ -204,7 +205,7 @@ fn monitored(options: &HcheckOptions, aside: &Recording) -> anyhow::Result<(Exit
             ("machine-readable", options.output.machine_readable),
         ])?;
         check_together(options)?;
-        options.output.refuse(&["without-node", "survive"], "with --monitor")?;
+        options.output.refuse(&["without-node", "survive"], "cannot be given with --monitor")?;
         let cluster = loaded(options, output)?;
         let found = run::find(options, &cluster, output)?;
         let worst = options.severities.worst(&found.initial.counts);
@@ -222,22 +223,22 @@ fn monitored(options: &HcheckOptions, aside: &Recording) -> anyhow::Result<(Exit
 
 fn check_together(options: &HcheckOptions) -> anyhow::Result<()> {
     if !options.deep.asked {
-        options.output.refuse(&["effort"], "without --deep")?;
+        options.output.refuse(&["effort"], "needs --deep")?;
     }
     ensure!(
         options.monitor || options.severities == Severities::default(),
-        "option --severity means nothing without --monitor"
+        "option --severity needs --monitor"
     );
     match options.survive {
-        None => options.output.refuse(&["top"], "without --survive")?,
+        None => options.output.refuse(&["top"], "needs --survive")?,
         Some(_) => {
             one_form(&[("survive", true), ("without-node", !options.without.is_empty())])?;
-            options.output.refuse(&["metrics"], "with --survive")?;
+            options.output.refuse(&["metrics"], "cannot be given with --survive")?;
         }
     }
     ensure!(
         options.output.report.is_none() || (options.survive.is_none() && !options.monitor),
-        "option --report means nothing with --survive and --monitor"
+        "option --report cannot be given with --survive or --monitor"
     );
     Ok(())
 }

@@ -3,7 +3,7 @@
 mod pager;
 mod topics;
 
-use anyhow::bail;
+use anyhow::anyhow;
 
 use self::topics::{TOPICS, Topic};
 use super::cli::Program;
@@ -12,6 +12,7 @@ use super::cli::usage::full;
 use super::output::Output;
 use super::{TOOLS, find};
 use crate::report::form::markdown;
+use crate::tools::hint::WithHint;
 
 /// Longer lines are hard to read.
 const WIDEST: usize = 120;
@@ -26,10 +27,12 @@ pub(super) fn show(topic: Option<&str>, output: &mut Output) -> anyhow::Result<(
         Some(word) => match (topics::find(word), find(word)) {
             (Some(topic), _) => document(topic),
             (None, Some(tool)) => plain_help(tool.spec),
-            (None, None) => bail!(
-                "there is no help on '{word}'{}; htools help lists what there is",
-                did_you_mean(word, words())
-            ),
+            (None, None) => {
+                let meant = did_you_mean(word, words());
+                return Err(
+                    anyhow!("there is no help on '{word}'{meant}").hint("htools help lists the topics")
+                );
+            }
         },
     };
     if output.is_shown() && pager::show(&text) {

@@ -9,6 +9,7 @@ use std::ffi::OsString;
 
 use super::cli::option::ArgumentKind::{Choices, Float};
 use super::cli::{Heading, OperandWords, OptionDef, Spec, Stop, ToolCommand, example, hint};
+use super::hint::{Complaint, WithHint};
 use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
 use super::options::pace::*;
@@ -161,7 +162,7 @@ pub(crate) const SPEC: Spec<HgroupOptions> = Spec {
         &[VERBOSE, QUIET],
         &LAST,
     ],
-    words: &[OperandWords { name: "COMMAND", kind: Choices(GroupCommand::WORDS), least: 1, most: Some(1) }],
+    words: &[OperandWords { name: "COMMAND", kind: Choices(GroupCommand::WORDS), min: 1, max: Some(1) }],
     commands: COMMANDS,
     ..Spec::PLAIN
 };
@@ -213,14 +214,14 @@ const COMMANDS: &[ToolCommand] = &[
     },
 ];
 
-/// Message if there is not exactly one command.
-const WHICH: &str = "which command? One of status, redistribute, compress, balance";
+/// Hint if there is not exactly one command.
+const WHICH: &str = "the commands are status, redistribute, compress and balance";
 
 /// Reads the arguments after the program's name.
 pub(crate) fn parse(args: &[OsString]) -> Result<HgroupOptions, Stop> {
     let (mut options, words) = SPEC.read(args)?;
     options.load.detail = Detail::Storage;
-    let [word] = &words[..] else { return Err(Stop::WrongWords(WHICH.into())) };
+    let [word] = &words[..] else { return Err(wrong_words("hgroup needs one command".to_owned())) };
     let word = word.to_string_lossy();
     options.command = word.parse().map_err(|_| unknown_command(&word))?;
     let name = options.command.as_str();
@@ -230,7 +231,11 @@ pub(crate) fn parse(args: &[OsString]) -> Result<HgroupOptions, Stop> {
 
 fn unknown_command(word: &str) -> Stop {
     let meant = hint::did_you_mean(word, GroupCommand::WORDS.iter().copied());
-    Stop::WrongWords(format!("'{}' is no command{meant}; {WHICH}", shown_name(word)))
+    wrong_words(format!("'{}' is not a command{meant}", shown_name(word)))
+}
+
+fn wrong_words(problem: String) -> Stop {
+    Stop::WrongWords(Complaint::new(problem).hint(WHICH))
 }
 
 pub(crate) fn run(options: HgroupOptions) -> anyhow::Result<ExitStatus> {
@@ -244,7 +249,7 @@ pub(crate) fn run(options: HgroupOptions) -> anyhow::Result<ExitStatus> {
 fn command(options: &HgroupOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     one_form(&[("dot", options.dot), ("svg", options.svg), ("json", options.output.json)])?;
     if !options.deep.asked {
-        options.output.refuse(&["effort"], "without --deep")?;
+        options.output.refuse(&["effort"], "needs --deep")?;
     }
     if let Some(journal) = &options.execution.resume {
         let status = execution::resume(&execute::context(options), journal, output);

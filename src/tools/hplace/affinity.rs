@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 
 use super::attributes;
+use super::cluster::NAME_CLUSTER;
 use super::cluster::opened;
 use super::{HplaceOptions, PlacementCommand};
 use crate::affinity::{
@@ -21,6 +22,7 @@ use crate::pacemaker::execute::SIZE;
 use crate::report::check::problems::tag_text;
 use crate::report::form::json;
 use crate::report::pacemaker::affinity::AffinityResult;
+use crate::tools::hint::WithHint;
 use crate::tools::output::Output;
 use crate::tools::{ExitStatus, source};
 
@@ -34,7 +36,7 @@ pub(super) fn is_asked(options: &HplaceOptions) -> bool {
 
 /// Refuses options for a plan if none is made.
 fn no_plan(options: &HplaceOptions) -> anyhow::Result<()> {
-    options.output.refuse(&["print-plan", "save-plan"], "without --plan")
+    options.output.refuse(&["print-plan", "save-plan"], "needs --plan")
 }
 
 /// Places the machines of a document or cluster that have no node.
@@ -109,7 +111,10 @@ pub(super) fn of_cluster(
     let is_load_known = options.load.utilisation.is_some();
     // A simulation never knows loads, so it needs no warning.
     if !is_load_known && options.command == PlacementCommand::Place {
-        output.error_line("Warning: the load of nodes is not known (-U FILE) and taken for 0")?;
+        output.error_lines([
+            "Warning: the load of nodes is unknown and counts as 0",
+            "Hint: -U FILE gives it",
+        ])?;
     }
     let fleet = fleet_of(
         &cluster,
@@ -133,50 +138,65 @@ fn warn_of_tags(cluster: &Cluster, output: &mut Output) -> anyhow::Result<()> {
 /// # Errors
 /// Fails at the first such option.
 pub(super) fn check(options: &HplaceOptions) -> anyhow::Result<()> {
-    ensure!(options.command == PlacementCommand::Place, "this is not known of placement by keys");
-    ensure!(options.method.is_none(), "a document with keys is placed by the strategy 'affinity' only");
+    ensure!(options.command == PlacementCommand::Place, "this command does not apply to placement by keys");
+    ensure!(
+        options.method.is_none(),
+        "option --strategy does not apply to documents with keys, which are always placed by affinity"
+    );
     let (is_ganeti, is_pacemaker) = (options.load.source.is_named(), options.cib.is_named());
     let own =
         [(options.affinity.ram_ratio.is_some(), "--ram-ratio"), (options.load.utilisation.is_some(), "-U")];
     let own = own.iter().find(|(given, _)| *given).map(|(_, name)| *name);
     match options.affinity.file {
         Some(_) => {
-            ensure!(!is_pacemaker && !is_ganeti, "only one cluster can be named: -j stands alone");
+            ensure!(
+                !is_pacemaker && !is_ganeti,
+                "option -j names a cluster, so no other cluster can be named"
+            );
             if let Some(name) = own {
-                bail!("option {name} is for Ganeti clusters; a document with keys says it itself");
+                bail!(
+                    "option {name} applies only to Ganeti clusters; a document with keys has these figures itself"
+                );
             }
         }
-        None if is_ganeti == is_pacemaker => bail!(
-            "the strategy 'affinity' needs a document with keys, -j FILE, or one cluster: -x FILE or --live for Pacemaker, -t FILE, -m ADDRESS or -L for Ganeti"
-        ),
+        None if is_ganeti == is_pacemaker => {
+            return Err(anyhow!("the strategy 'affinity' needs a document with keys, or one cluster")
+                .hint(format!("name a document with -j FILE, or {NAME_CLUSTER}")));
+        }
         None if is_pacemaker && let Some(name) = own => {
-            bail!(
-                "option {name} is for Ganeti clusters; a CIB tells neither loads nor what is free by measure"
-            )
+            bail!("option {name} applies only to Ganeti clusters; a CIB has no measured figures")
         }
         None => {}
     }
     if options.affinity.plan {
-        ensure!(is_ganeti, "option --plan is for Ganeti clusters: -t FILE, -m ADDRESS or -L");
+        ensure!(
+            is_ganeti,
+            anyhow!("option --plan applies only to Ganeti clusters")
+                .hint("name one with -t FILE, -m ADDRESS or -L")
+        );
         ensure!(
             !options.output.json,
-            "options --plan and --json exclude each other; --print-plan json prints a plan"
+            anyhow!("options --plan and --json exclude each other").hint("--print-plan json prints the plan")
         );
     } else {
         no_plan(options)?;
     }
-    ensure!(options.stickiness.is_none(), "option --stickiness means nothing to placement by keys");
-    ensure!(!options.no_keep && !options.undo, "--no-keep and --undo mean nothing to placement by keys");
+    ensure!(options.stickiness.is_none(), "option --stickiness does not apply to placement by keys");
+    ensure!(
+        !options.no_keep && !options.undo,
+        "options --no-keep and --undo do not apply to placement by keys"
+    );
     if !is_pacemaker {
         ensure!(
             !options.execution.exec && options.now.is_none(),
-            "--exec and --now are for Pacemaker clusters"
+            "options --exec and --now apply only to Pacemaker clusters"
         );
-        return options.no_forms_but(&["with-reasons"], "placement by keys");
+        return options.refuse_forms_except(&["with-reasons"], "placement by keys");
     }
     ensure!(
         !options.execution.exec,
-        "placement by keys is not carried out: --commands FORM tells what has to be typed"
+        anyhow!("hplace cannot carry out a placement by keys")
+            .hint("--commands FORM prints the commands for it")
     );
-    options.no_forms_but(&["with-reasons", "commands"], "placement by keys")
+    options.refuse_forms_except(&["with-reasons", "commands"], "placement by keys")
 }

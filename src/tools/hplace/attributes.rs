@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use anyhow::{bail, ensure};
+use anyhow::{anyhow, ensure};
 
 use super::HplaceOptions;
 use super::affinity::{status, tell};
@@ -13,6 +13,7 @@ use crate::pacemaker::pinning::pin_running;
 use crate::pacemaker::quantity::MeasuredCapacity;
 use crate::report::pacemaker::commands;
 use crate::tools::ExitStatus;
+use crate::tools::hint::WithHint;
 use crate::tools::output::Output;
 
 /// Most characters of a warning about an attribute.
@@ -26,7 +27,7 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
     let commands = options.cib.commands;
     ensure!(
         commands.is_none() || !(options.output.json || options.affinity.verify || options.forms.reasons),
-        "--commands is printed alone: no --json, --verify or --with-reasons with it"
+        "option --commands cannot be given with --json, --verify or --with-reasons"
     );
     let cib = options.read_cib(output)?;
     let mut read = fleet_of_set(&cib.set);
@@ -35,7 +36,9 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
     }
     say_figures(&read, output)?;
     if cib.set.frozen {
-        output.error_line("Warning: fencing is on and there is no device for it: Pacemaker starts nothing, and all stays as it is")?;
+        output.error_line(
+            "Warning: fencing is enabled but there is no fencing device, so Pacemaker starts no resources",
+        )?;
     }
     read.fleet.missing_key_lines().iter().try_for_each(|line| output.error_line(line))?;
     read.fleet.options = options.affinity.over(&read.fleet.options).map_err(anyhow::Error::msg)?;
@@ -48,7 +51,7 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
             for choice in choices.iter().filter(|choice| choice.node.is_none()) {
                 let name = shown_name(&read.fleet.machines[choice.machine].name);
                 output.error_line(&format!(
-                    "Warning: {name} gets no node by its keys, which does not keep Pacemaker from starting it"
+                    "Warning: the keys of {name} allow no node, but Pacemaker may still start it"
                 ))?;
             }
             let pinning = pin_running(&cib.text, &cib.source, read.hosts(&cib.set, &nodes))?;
@@ -66,16 +69,15 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
 fn say_figures(read: &PacemakerFleet, output: &mut Output) -> anyhow::Result<()> {
     let Some(memory) = &read.memory else {
         let names = MeasuredCapacity::Memory.names().join(", ");
-        bail!(
-            "placement by keys needs to know the memory of nodes: a utilization attribute called one of {names}"
-        );
+        return Err(anyhow!("the memory of nodes is unknown, which placement by keys needs")
+            .hint(format!("give the nodes a utilization attribute with one of the names {names}")));
     };
     let processors = match &read.processors {
         Some(name) => format!("processors are '{}'", shown_name(name)),
         None => "there are no processors".to_owned(),
     };
     output.error_line(&format!(
-        "Of the utilization, memory is '{}' and {processors}; what has none of it counts as 0, and so does the load of nodes",
+        "Of the utilization, memory is '{}' and {processors}; missing values and the load of nodes count as 0",
         shown_name(memory)
     ))?;
     Ok(())

@@ -19,11 +19,11 @@ pub(super) fn check(options: &HplaceOptions) -> anyhow::Result<()> {
     let is_optimal = options.method == Some(PlacementMethod::Optimal);
     if !is_optimal {
         let own = ["then", "max-moves", "effort", "time-limit"];
-        options.output.refuse(&own, "without --strategy optimal")?;
+        options.output.refuse(&own, "needs --strategy optimal")?;
     }
     ensure!(
         !is_optimal || !options.forms.crm_simulate_format,
-        "crm_simulate knows no strategy 'optimal': --crm-simulate-format means nothing with it"
+        "option --crm-simulate-format does not apply to --strategy optimal, which crm_simulate does not have"
     );
     Ok(())
 }
@@ -47,5 +47,5 @@ pub(super) fn placed(set: &WorkingSet, options: &HplaceOptions) -> anyhow::Resul
         moves: options.max_moves,
         deadline: search.clone(),
     };
-    Ok((set.strategy(), optimal(set, options.then.unwrap_or(usual), &limits)?))
+    Ok((set.strategy(), optimal(set, options.tie_breaker.unwrap_or(usual), &limits)?))
 }

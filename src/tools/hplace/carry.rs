@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 
 use super::cluster::{ReadCib, ensure_quorum};
 use super::follow::carry_out;
@@ -19,6 +19,7 @@ use crate::report::form::json;
 use crate::report::pacemaker::warnings::in_a_circle;
 use crate::report::pacemaker::{carried, commands, json as documents, text, transition as graphs};
 use crate::tools::ExitStatus;
+use crate::tools::hint::WithHint;
 use crate::tools::options::ExecutionOptions;
 use crate::tools::output::Output;
 
@@ -28,7 +29,7 @@ pub(super) struct ProposedChange<'a> {
     pub cib: &'a ReadCib,
     pub change: CibChange,
     /// Second change, made once all resources are in place (`--no-keep`).
-    pub then: Option<CibChange>,
+    pub follow_up: Option<CibChange>,
     /// Forecast of the cluster's own actions after the change.
     pub outlook: Foresight,
     /// Maximum time until the cluster is at rest, in seconds; none: 600.
@@ -46,10 +47,13 @@ pub(super) fn is_asked(options: &HplaceOptions) -> bool {
 /// Fails at the first conflict.
 pub(super) fn check(options: &HplaceOptions) -> anyhow::Result<()> {
     let execution = &options.execution;
-    ensure!(!execution.exec || options.cib.live, "--exec needs the cluster itself: --live");
-    ensure!(execution.exec || !options.no_keep, "--no-keep means nothing without --exec");
+    ensure!(
+        !execution.exec || options.cib.live,
+        anyhow!("option --exec needs a live cluster").hint("use --live on a node of the cluster")
+    );
+    ensure!(execution.exec || !options.no_keep, "option --no-keep needs --exec");
     match ALONE.into_iter().chain(["json"]).find(|form| options.output.has(form)) {
-        Some(form) if execution.exec => bail!("only one of --{form} and --exec can be given"),
+        Some(form) if execution.exec => bail!("options --{form} and --exec exclude each other"),
         _ => Ok(()),
     }
 }
@@ -79,14 +83,21 @@ pub(super) fn bring(
     let set = &cib.set;
     let names: Vec<String> =
         pinning.unkept.iter().map(|resource| shown_name(&set.resource(*resource).id)).collect();
-    let then = options.no_keep.then(|| CibChange::Unpin(pins.clone()));
+    let follow_up = options.no_keep.then(|| CibChange::Unpin(pins.clone()));
     ensure!(
-        then.is_none() || names.is_empty(),
-        "--no-keep: without the constraints the cluster would not stay like that ({}): stickiness does not hold it; set resource-stickiness, or leave the constraints",
-        names.join(", ")
+        follow_up.is_none() || names.is_empty(),
+        anyhow!(
+            "option --no-keep: without the constraints, Pacemaker would move these resources again: {}",
+            names.join(", ")
+        )
+        .hint("set resource-stickiness, or keep the constraints")
     );
     let (outlook, wait_limit) = (pinning.outlook, options.wait_limit);
-    ProposedChange { cib, change, then, outlook, wait_limit }.carry_out(&options.execution, status, output)
+    ProposedChange { cib, change, follow_up, outlook, wait_limit }.carry_out(
+        &options.execution,
+        status,
+        output,
+    )
 }
 
 /// Prints the constraints for a placement found by another tool, then sets them and follows the cluster.
@@ -117,7 +128,7 @@ pub(in crate::tools) fn carry_out_change(
     outlook: Foresight,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    let proposed = ProposedChange { cib, change, then: None, outlook, wait_limit: None };
+    let proposed = ProposedChange { cib, change, follow_up: None, outlook, wait_limit: None };
     proposed.carry_out(execution, ExitStatus::Success, output)
 }
 
@@ -162,9 +173,9 @@ fn switch(
 fn begin(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<ReadCib> {
     ensure!(
         options.method.is_none(),
-        "the cluster does this by its own strategy: --strategy cannot be given"
+        "option --strategy does not apply here, because the cluster uses its own strategy"
     );
-    ensure!(!options.no_keep, "--no-keep means nothing here");
+    ensure!(!options.no_keep, "option --no-keep does not apply here");
     options.only_one_form()?;
     check(options)?;
     options.read_cib(output)
@@ -199,7 +210,7 @@ fn propose(
         return Ok(status);
     }
     let wait_limit = options.wait_limit;
-    ProposedChange { cib, change, then: None, outlook, wait_limit }.carry_out(
+    ProposedChange { cib, change, follow_up: None, outlook, wait_limit }.carry_out(
         &options.execution,
         status,
         output,
@@ -218,28 +229,27 @@ impl ProposedChange<'_> {
         ensure_quorum(set)?;
         ensure!(
             set.unsupported.is_empty(),
-            "the cluster has what this tool does not know, so that nobody can tell what it would do: nothing is changed"
+            "nothing was changed: the cluster has elements that hplace does not support, so the effect is unknown"
         );
         if let Some(circle) = self.outlook.circles.first() {
             let circle = in_a_circle(&self.outlook.set, circle);
-            bail!(
-                "{circle}, so that Pacemaker never gets to the end, and nothing is changed: take one of these constraints away"
-            );
+            return Err(anyhow!("nothing was changed: {circle}, so Pacemaker would never finish")
+                .hint("remove one of these constraints"));
         }
         let wanted = self.outlook.first();
         match simulate(&self.change.made_in(text, source)?)? {
             Simulation::Absent => {
-                output.error_line("crm_simulate is not installed: the plan was checked without it.")?;
+                output.error_line("crm_simulate is not installed, so it did not check the plan.")?;
             }
             Simulation::Document(document) => {
                 let after = cib::parse(&document, "crm_simulate").context("crm_simulate")?;
                 if let Some(difference) = difference(&wanted, &current(&after)) {
-                    bail!("crm_simulate comes to another end, so nothing is changed: {difference}");
+                    bail!("nothing was changed: crm_simulate predicts another result: {difference}");
                 }
             }
         }
         let expected = self.outlook.expected();
-        let expected = expected.context("the cluster would never come to rest, so nothing is changed")?;
+        let expected = expected.context("nothing was changed: the cluster would never come to rest")?;
         carry_out(self, expected, execution, status, output)
     }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 
 use super::HplaceOptions;
 use crate::affinity::bridges::ganeti;
@@ -18,12 +18,16 @@ use crate::pacemaker::cib::change::dated;
 use crate::pacemaker::execute::{CibClient, LocalCluster, SIZE};
 use crate::pacemaker::working_set::{QuorumPolicy, Unsupported, WorkingSet};
 use crate::pacemaker::{AllocationScore, cib};
+use crate::tools::hint::WithHint;
 use crate::tools::options::{CibOptions, LoadOptions};
 use crate::tools::output::Output;
 use crate::tools::source;
 
 /// Default score of a Ganeti instance for staying on its node: above 0, so that no instance moves without a reason.
 const STAYING: i64 = 1;
+/// Options that name a cluster, for hints.
+pub(super) const NAME_CLUSTER: &str =
+    "a Pacemaker cluster with -x FILE or --live, or a Ganeti cluster with -t FILE, -m ADDRESS or -L";
 /// Source of a live cluster's document, for messages.
 const ASKED: &str = "cibadmin";
 
@@ -127,9 +131,10 @@ impl<'a> ClusterOrigin<'a> {
                 (decode(&bytes, &source)?.to_owned(), source)
             }
             ClusterOrigin::Live => (LocalCluster.document()?, ASKED.to_owned()),
-            ClusterOrigin::Ganeti => bail!(
-                "only Pacemaker clusters are changed by hplace, or looked through; for Ganeti's there are hbal, hgroup and hcheck"
-            ),
+            ClusterOrigin::Ganeti => {
+                return Err(anyhow!("this command of hplace applies only to Pacemaker clusters")
+                    .hint("use hbal, hgroup or hcheck for Ganeti clusters"));
+            }
         };
         match now {
             Some(now) => Ok((dated(&text, &source, now)?, source)),
@@ -141,12 +146,12 @@ impl<'a> ClusterOrigin<'a> {
         let of_ganeti = options.load.source.is_named();
         ensure!(
             of_ganeti || options.stickiness.is_none(),
-            "--stickiness is for Ganeti clusters; a CIB says itself what it is worth to stay"
+            "option --stickiness applies only to Ganeti clusters; a CIB has its own resource-stickiness"
         );
-        ensure!(!of_ganeti || options.now.is_none(), "--now is for Pacemaker clusters");
+        ensure!(!of_ganeti || options.now.is_none(), "option --now applies only to Pacemaker clusters");
         ensure!(
             options.now.is_none() || !options.execution.exec,
-            "what is carried out goes by the clock of the cluster: no --now with --exec"
+            "options --now and --exec exclude each other: a change of the cluster takes effect at the present time"
         );
         ClusterOrigin::named(&options.load, &options.cib)
     }
@@ -163,13 +168,11 @@ impl<'a> ClusterOrigin<'a> {
             (Some(file), false, false) => Ok(ClusterOrigin::Document(file)),
             (None, true, false) => Ok(ClusterOrigin::Live),
             (None, false, true) => Ok(ClusterOrigin::Ganeti),
-            (None, false, false) => {
-                bail!(
-                    "no cluster is named: -x FILE or --live for Pacemaker, -t FILE, -m ADDRESS or -L for Ganeti"
-                )
-            }
-            (Some(_), true, false) => bail!("only one of -x and --live can be given"),
-            (_, _, true) => bail!("only one cluster can be named, Pacemaker's (-x, --live) or Ganeti's"),
+            (None, false, false) => Err(anyhow!("no cluster is named").hint(format!("name {NAME_CLUSTER}"))),
+            (Some(_), true, false) => bail!("options -x and --live exclude each other"),
+            (_, _, true) => bail!(
+                "the options name a Pacemaker cluster and a Ganeti cluster; only one cluster can be named"
+            ),
         }
     }
 }
@@ -196,10 +199,7 @@ fn unreadable(source: &str) -> String {
 /// Fails if there is no quorum.
 pub(in crate::tools) fn ensure_quorum(set: &WorkingSet) -> anyhow::Result<()> {
     let has_quorum = set.without_quorum.is_none();
-    ensure!(
-        has_quorum,
-        "the cluster has no quorum: it starts nothing that does not run, whatever is planned for it"
-    );
+    ensure!(has_quorum, "the cluster has no quorum, so Pacemaker starts no resources, whatever is planned");
     Ok(())
 }
 
@@ -210,7 +210,8 @@ fn accept(set: &WorkingSet, options: &CibOptions, output: &mut Output) -> anyhow
     }
     ensure!(
         set.unsupported.is_empty() || options.skip_unsupported,
-        "the cluster has what this tool does not know; --skip-unsupported leaves it as it is"
+        anyhow!("the cluster has elements that hplace does not support")
+            .hint("--skip-unsupported leaves these as they are")
     );
     if let Some(host) = set.ignored_utilization.first() {
         let more = match set.ignored_utilization.len() {
@@ -218,20 +219,20 @@ fn accept(set: &WorkingSet, options: &CibOptions, output: &mut Output) -> anyhow
             count => format!(" and {} other nodes", count - 1),
         };
         output.error_line(&format!(
-            "Warning: the utilization that the status gives {}{more} does not count: Pacemaker reads it since 2.1.6, and this cluster has an older member",
+            "Warning: the utilization that the status gives {}{more} is ignored, because a node of this cluster runs a Pacemaker older than 2.1.6",
             printable(host, 60)
         ))?;
     }
     if let Some(word) = &set.unknown_strategy {
         let word = printable(word, 60);
         output.error_line(&format!(
-            "Warning: there is no placement-strategy '{word}': Pacemaker takes 'default', which does not look at capacities"
+            "Warning: there is no placement-strategy '{word}'; Pacemaker uses 'default', which ignores capacities"
         ))?;
     }
     if let Some(policy) = set.without_quorum {
         let what = match policy {
-            QuorumPolicy::Stop => "Pacemaker stops what runs, and starts nothing",
-            QuorumPolicy::Freeze => "Pacemaker starts nothing that does not run",
+            QuorumPolicy::Stop => "Pacemaker stops all resources",
+            QuorumPolicy::Freeze => "Pacemaker starts no more resources",
         };
         output
             .error_line(&format!("Warning: the cluster has no quorum: {what} (no-quorum-policy={policy})"))?;

@@ -13,7 +13,7 @@ pub(super) const COMMANDS: &[ToolCommand] = &[
         name: "hplace why",
         summary: "explain where resources go, and what forbids other nodes",
         forms: &["[OPTION...] RESOURCE..."],
-        words: &[OperandWords { name: "RESOURCE", kind: Text, least: 1, most: None }],
+        words: &[OperandWords { name: "RESOURCE", kind: Text, min: 1, max: None }],
         examples: &[
             example("hplace why --live db", "explain the place of the resource db"),
             example("hplace why -x cib.xml db web", "explain two resources of a saved CIB"),
@@ -35,7 +35,7 @@ pub(super) const COMMANDS: &[ToolCommand] = &[
         name: "hplace fit",
         summary: "count how many more resources of a size fit, and on which nodes",
         forms: &["[OPTION...] NAME=AMOUNT..."],
-        words: &[OperandWords { name: "SIZE", kind: Text, least: 1, most: None }],
+        words: &[OperandWords { name: "SIZE", kind: Text, min: 1, max: None }],
         examples: &[
             example("hplace fit --live cpu=2,memory=4096", "count resources of this size"),
             example("hplace fit --live --keep-reserve 1 cpu=1", "keep room for the loss of any node"),
@@ -57,7 +57,7 @@ pub(super) const COMMANDS: &[ToolCommand] = &[
         name: "hplace evacuate",
         summary: "show what putting a node in standby does, or do it",
         forms: &["[OPTION...] NODE"],
-        words: &[OperandWords { name: "NODE", kind: OneNode, least: 1, most: Some(1) }],
+        words: &[OperandWords { name: "NODE", kind: OneNode, min: 1, max: Some(1) }],
         examples: &[
             example("hplace evacuate --live node2", "show what the standby of node2 does"),
             example("hplace evacuate --live -X node2", "put node2 in standby"),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 
 use super::HplaceOptions;
 use super::carry::ProposedChange;
@@ -23,6 +23,7 @@ use crate::pacemaker::{WorkingSet, cib, place, transition};
 use crate::report::pacemaker::carried;
 use crate::tools::ExitStatus;
 use crate::tools::execution::{Consent, JournalName, Lock, ask, journal_path, tell_cut_off, unwritable};
+use crate::tools::hint::WithHint;
 use crate::tools::interrupts;
 use crate::tools::options::ExecutionOptions;
 use crate::tools::output::Output;
@@ -57,7 +58,7 @@ pub(super) fn carry_out(
         change: proposed.change.clone(),
         was: proposed.outlook.current(),
         expected,
-        then: proposed.then.clone(),
+        then: proposed.follow_up.clone(),
         limit: proposed.wait_limit.unwrap_or(WAIT_LIMIT),
     };
     let _lock = lock(&header)?;
@@ -79,18 +80,21 @@ pub(super) fn resume(
     path: &Path,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    ensure!(options.cib.file.is_none(), "--resume is about the cluster of this node: -x cannot be given");
+    ensure!(
+        options.cib.file.is_none(),
+        "option -x does not apply to --resume, which works on the cluster of this node"
+    );
     let (read, journal): (CibRead, Journal) = journal::open(path)?;
     let set = cib::parse(&LocalCluster.document()?, "cibadmin")?;
     let (its, this) = (shown_name(&read.header.cluster), shown_name(&cluster_name(&set)));
     ensure!(
         its == this,
-        "{}: this is a run on a cluster of {its}, and this one is of {this}",
+        "{}: the journal belongs to the cluster of nodes {its}; this cluster has the nodes {this}",
         path.display()
     );
     tell_cut_off(&journal, path, output)?;
     if read.next().is_none() {
-        output.error_line(&format!("All {} steps are done already", read.tasks.len()))?;
+        output.error_line(&format!("All {} steps were done before", read.tasks.len()))?;
         return end_status();
     }
     let _lock = lock(&read.header)?;
@@ -130,9 +134,7 @@ fn walk(
 ) -> anyhow::Result<(Ending, CibRead)> {
     let signals = Signals::listen(LEFT, |wish| {
         let text = match wish {
-            SignalWish::Stop => {
-                "Interrupted: the step under way is brought to its end, or to where it can be left\n"
-            }
+            SignalWish::Stop => "Interrupted: the current step is finished, or left where that is safe\n",
             SignalWish::Leave => "Leaving at once\n",
         };
         // Standard error may be closed by now, and the run must still end in order.
@@ -146,7 +148,7 @@ fn walk(
     let mut client = LocalCluster;
     let mut runner = CibRunner::new(&mut client, &mut seen, journal, read);
     if resumed && let Err(ending) = runner.resumed() {
-        bail!("the run cannot go on: {}", ending.told());
+        bail!("the run cannot be resumed: {}", ending.told());
     }
     Ok(runner.walk())
 }
@@ -165,7 +167,7 @@ impl CibHost for RunView<'_> {
             CibEvent::Begins(task) => {
                 format!("Step {} of {}: {}", task + 1, tasks.len(), tasks[*task])
             }
-            CibEvent::WasDone(_) => "That was done already".to_owned(),
+            CibEvent::WasDone(_) => "This step was done before".to_owned(),
             CibEvent::NoAnswer(problem) => format!("The cluster does not answer: {problem}"),
             CibEvent::Ends(_) => return,
         };
@@ -194,7 +196,7 @@ fn conclude(
     status: ExitStatus,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    let goes_on = format!("{TOOL} --resume {} goes on from here", path.display());
+    let resume = format!("{TOOL} --resume {} continues the run", path.display());
     let done = read.tasks.iter().filter(|state| **state == TaskState::Done).count();
     let all = read.tasks.len();
     match ending {
@@ -203,7 +205,7 @@ fn conclude(
             Ok(status)
         }
         Ending::Interrupted => {
-            output.error_line(&format!("Interrupted: {done} of {all} steps are done; {goes_on}"))?;
+            output.error_line(&format!("Interrupted: {done} of {all} steps are done; {resume}"))?;
             Ok(ExitStatus::Failure)
         }
         Ending::Failed => {
@@ -213,17 +215,17 @@ fn conclude(
                 _ => "",
             };
             let what = read.header.tasks().get(task).map(ToString::to_string).unwrap_or_default();
-            let changed = match done {
-                0 => "nothing was changed".to_owned(),
-                _ => format!("{}; {goes_on}", made(read)),
-            };
-            bail!("step {} of {all}, {what}: {why}; {changed}", task + 1)
+            let failure = anyhow!("step {} of {all}, {what}: {why}", task + 1);
+            Err(match done {
+                0 => failure.context("nothing was changed"),
+                _ => failure.hint(format!("{}; {resume}", made(read))),
+            })
         }
-        Ending::Unrecorded(why) => bail!(
-            "the run stops, as the journal '{}' cannot be written: {why}; once there is room, {goes_on}",
-            path.display()
-        ),
-        ending => bail!("the run stops: {}; {goes_on}", ending.told()),
+        Ending::Unrecorded(why) => {
+            Err(anyhow!("the run stopped because the journal '{}' cannot be written: {why}", path.display())
+                .hint(format!("make room; then {resume}")))
+        }
+        ending => Err(anyhow!("the run stopped: {}", ending.told()).hint(resume)),
     }
 }
 
@@ -232,9 +234,11 @@ fn made(read: &CibRead) -> String {
     let change = &read.header.change;
     let back = match change {
         CibChange::Together(_) => {
-            format!("{TOOL} --undo takes constraints back, {TOOL} --undo evacuate NODE a node")
+            format!(
+                "{TOOL} --undo removes constraints, {TOOL} --undo evacuate NODE ends the standby of a node"
+            )
         }
-        _ => format!("{TOOL} --undo takes it back"),
+        _ => format!("{TOOL} --undo undoes it"),
     };
-    format!("\"{}\" was done, and {back}", carried::change(change))
+    format!("\"{}\" was done; {back}", carried::change(change))
 }

@@ -26,6 +26,7 @@ use self::rows::STRATEGIES;
 use super::ExitStatus;
 use super::cli::Stop;
 use super::cli::hint::did_you_mean;
+use super::hint::{Complaint, WithHint};
 use super::options::TypedOption;
 use super::output::Output;
 use crate::model::shown::shown_name;
@@ -36,7 +37,7 @@ pub(crate) fn parse(args: &[OsString]) -> Result<HplaceOptions, Stop> {
     let mut words = words.iter().map(|word| word.to_string_lossy().into_owned());
     let command = words.next().unwrap_or_default();
     let rest: Vec<String> = words.collect();
-    let wrong = |problem: &str| Err(Stop::WrongWords(problem.to_owned()));
+    let wrong = |problem: &str| Err(Stop::WrongWords(Complaint::new(problem)));
     options.command = match (command.as_str(), rest.is_empty()) {
         ("", _) => PlacementCommand::Place,
         ("optimal" | "affinity", true) => {
@@ -46,23 +47,23 @@ pub(crate) fn parse(args: &[OsString]) -> Result<HplaceOptions, Stop> {
             options.place_by(&command);
             PlacementCommand::Place
         }
-        ("optimal" | "affinity", false) => return wrong(&format!("hplace {command} takes no other words.")),
+        ("optimal" | "affinity", false) => return wrong(&format!("hplace {command} takes no other words")),
         ("why", false) => PlacementCommand::Why(rest),
-        ("why", true) => return wrong("hplace why needs the name of a resource."),
+        ("why", true) => return wrong("hplace why needs the name of a resource"),
         ("survive", true) => PlacementCommand::Survive,
-        ("survive", false) => return wrong("hplace survive takes no other words."),
+        ("survive", false) => return wrong("hplace survive takes no other words"),
         ("fit", false) => PlacementCommand::Fit(rest),
-        ("fit", true) => return wrong("hplace fit needs a size, such as cpu=2,memory=4096."),
+        ("fit", true) => return wrong("hplace fit needs a size, such as cpu=2,memory=4096"),
         ("lint", true) => PlacementCommand::Lint,
-        ("lint", false) => return wrong("hplace lint takes no other words."),
+        ("lint", false) => return wrong("hplace lint takes no other words"),
         ("simulate", true) => PlacementCommand::Simulate,
-        ("simulate", false) => return wrong("hplace simulate takes no other words."),
+        ("simulate", false) => return wrong("hplace simulate takes no other words"),
         ("evacuate", _) => match <[String; 1]>::try_from(rest) {
             Ok([node]) => PlacementCommand::Evacuate(node),
-            Err(_) => return wrong("hplace evacuate needs the name of one node."),
+            Err(_) => return wrong("hplace evacuate needs the name of one node"),
         },
         (other, _) => {
-            return wrong(&unknown_command(other));
+            return Err(Stop::WrongWords(unknown_command(other)));
         }
     };
     Ok(options)
@@ -83,19 +84,20 @@ pub(crate) fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     }
 }
 
-/// Error message for a first word that is no command, with a hint at the intended one.
-fn unknown_command(word: &str) -> String {
+/// Error message for a first word that is not a command, with a hint at the intended one.
+fn unknown_command(word: &str) -> Complaint {
     let shown = shown_name(word);
     if STRATEGIES.contains(&word) {
-        return format!("'{shown}' is a strategy, not a command: use --strategy {shown}");
+        return Complaint::new(format!("'{shown}' is a strategy, not a command"))
+            .hint(format!("use --strategy {shown}"));
     }
     if Path::new(word).is_file() {
-        return format!(
-            "'{shown}' is a file, not a command: use -x for a Pacemaker CIB, -t for a Ganeti cluster"
-        );
+        return Complaint::new(format!("'{shown}' is a file, not a command"))
+            .hint("use -x for a Pacemaker CIB, or -t for a Ganeti cluster");
     }
     let meant = did_you_mean(word, WORDS.iter().copied());
-    format!("there is no command '{shown}'{meant}; the commands are {}", WORDS.join(", "))
+    Complaint::new(format!("there is no command '{shown}'{meant}"))
+        .hint(format!("the commands are {}", WORDS.join(", ")))
 }
 
 /// Runs hplace with these options.

@@ -25,7 +25,7 @@ pub(crate) struct HplaceOptions {
     /// None: the cluster's own strategy.
     pub method: Option<PlacementMethod>,
     /// Tie-breaker between the best placements; none: minimal if that is the cluster's strategy, else balanced.
-    pub then: Option<ThenGoal>,
+    pub tie_breaker: Option<ThenGoal>,
     /// Maximum number of running resources that leave a node on which they could stay.
     pub max_moves: Option<usize>,
     /// `--effort`: number of changes that the search tries; none: 10 million.
@@ -35,13 +35,13 @@ pub(crate) struct HplaceOptions {
     /// Time as of which the cluster is read; none: the time in its document, or else the present.
     pub now: Option<jiff::Timestamp>,
     /// `--nodes`: number of nodes lost at once, 1 or 2; none: 1.
-    pub lost: Option<usize>,
+    pub nodes_lost: Option<usize>,
     /// Lowest priority at which a resource that stays down counts; none: 1, or 0 if no priority is above 0.
     pub least_priority: Option<i64>,
     /// Number of losses shown, the worst first; none: 10.
     pub top: Option<usize>,
     /// `--keep-reserve`: number of nodes, 0 to 2, for whose loss `hplace fit` keeps room.
-    pub survive: usize,
+    pub kept_reserve: usize,
     /// Remove the constraints once the resources are in place.
     pub no_keep: bool,
     /// Undo earlier changes by hplace.
@@ -130,9 +130,9 @@ impl HplaceOptions {
     }
 
     /// Refuses the output forms of a placement except `known`; `what` names the output that does not have them.
-    pub(super) fn no_forms_but(&self, known: &[&str], what: &str) -> anyhow::Result<()> {
+    pub(super) fn refuse_forms_except(&self, known: &[&str], what: &str) -> anyhow::Result<()> {
         let forms = ALONE.into_iter().chain(BESIDE).filter(|form| !known.contains(form));
-        self.output.refuse(&forms.collect::<Vec<_>>(), &format!("to {what}"))
+        self.output.refuse(&forms.collect::<Vec<_>>(), &format!("does not apply to {what}"))
     }
 
     /// Refuses other output forms beside one that is printed alone.
@@ -141,7 +141,7 @@ impl HplaceOptions {
         let forms = ALONE.into_iter().chain(["json"]).chain(BESIDE).filter(is_given);
         let mut given = forms.map(|form| format!("--{form}"));
         if let (true, Some(one), Some(other)) = (ALONE.iter().any(is_given), given.next(), given.next()) {
-            bail!("only one of {one} and {other} can be given");
+            bail!("options {one} and {other} exclude each other");
         }
         Ok(())
     }

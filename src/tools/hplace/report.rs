@@ -21,8 +21,8 @@ pub(super) fn check(options: &HplaceOptions) -> anyhow::Result<()> {
     if options.output.report.is_none() {
         return Ok(());
     }
-    options.output.refuse(&["undo", "resume"], "with --report")?;
-    ensure!(!affinity::is_asked(options), "option --report means nothing to placement by keys");
+    options.output.refuse(&["undo", "resume"], "cannot be given with --report")?;
+    ensure!(!affinity::is_asked(options), "option --report does not apply to placement by keys");
     Ok(ahead::files(&options.output, &[])?)
 }
 

@@ -63,7 +63,7 @@ pub(crate) const SPEC: Spec<HplaceOptions> = Spec {
         &HplaceDef::addition("then", "prefer even use, or the fewest nodes, among the best")
             .otherwise("minimal where the CIB says so, else balanced")
             .common()
-            .takes("WORD", Choices(ThenGoal::WORDS), |o, g| g.choice().map(|word| o.then = word.parse().ok()))
+            .takes("WORD", Choices(ThenGoal::WORDS), |o, g| g.choice().map(|word| o.tie_breaker = word.parse().ok()))
             .only(SEARCHING),
         &HplaceDef::addition("max-moves", "let at most N running resources leave their node")
             .more("Those do not count that cannot stay where they are.")
@@ -138,7 +138,7 @@ pub(crate) const SPEC: Spec<HplaceOptions> = Spec {
         &HplaceDef::addition("nodes", "lose N nodes at once, 1 or 2")
             .otherwise("1")
             .common()
-            .takes("N", Integer, |o, g| one_or_two(g).map(|nodes| o.lost = Some(nodes)))
+            .takes("N", Integer, |o, g| one_or_two(g).map(|nodes| o.nodes_lost = Some(nodes)))
             .only(SURVIVE),
         &HplaceDef::addition("min-priority", "count resources of priority N or more that stay down")
             .formerly("priority")
@@ -155,7 +155,7 @@ pub(crate) const SPEC: Spec<HplaceOptions> = Spec {
         &HplaceDef::addition("keep-reserve", "keep room for the loss of any N nodes, 1 or 2")
             .formerly("survive")
             .common()
-            .takes("N", Integer, |o, g| one_or_two(g).map(|nodes| o.survive = nodes))
+            .takes("N", Integer, |o, g| one_or_two(g).map(|nodes| o.kept_reserve = nodes))
             .only(FIT),
         &[ARRIVALS, POISSON, LIFETIME, DAYS, NIGHTLY, SVG_FILE],
         &COMMANDS_FORM
@@ -201,8 +201,8 @@ pub(crate) const SPEC: Spec<HplaceOptions> = Spec {
         &LAST,
     ],
     words: &[
-        OperandWords { name: "COMMAND", kind: Choices(WORDS), least: 0, most: Some(1) },
-        OperandWords { name: "RESOURCE", kind: Text, least: 0, most: None },
+        OperandWords { name: "COMMAND", kind: Choices(WORDS), min: 0, max: Some(1) },
+        OperandWords { name: "RESOURCE", kind: Text, min: 0, max: None },
     ],
     commands: COMMANDS,
     ..Spec::PLAIN

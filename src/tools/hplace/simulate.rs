@@ -1,6 +1,6 @@
 //! `hplace simulate` compares strategies while machines come and go.
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 
 use super::HplaceOptions;
 use super::affinity::of_cluster;
@@ -16,6 +16,7 @@ use crate::report::form::json;
 use crate::report::form::palette::Palette;
 use crate::report::pacemaker::simulation::SimulationResult;
 use crate::tools::ExitStatus;
+use crate::tools::hint::WithHint;
 use crate::tools::options::affinity::AffinityChoices;
 use crate::tools::output::Output;
 use crate::tools::source;
@@ -48,24 +49,34 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
 fn check(options: &HplaceOptions) -> anyhow::Result<()> {
     let (simulation, keys) = (&options.simulation, &options.affinity);
     let is_ganeti = options.load.source.is_named();
-    ensure!(keys.ram_ratio.is_none() || is_ganeti, "option --ram-ratio means nothing to a simulation");
+    ensure!(keys.ram_ratio.is_none() || is_ganeti, "option --ram-ratio applies only to Ganeti clusters");
     match (&simulation.arrivals, simulation.per_day) {
-        (Some(_), Some(_)) => bail!("only one of --arrivals and --poisson can be given"),
-        (None, None) => bail!("who comes and goes? --arrivals FILE, or --poisson N with -j FILE"),
+        (Some(_), Some(_)) => bail!("options --arrivals and --poisson exclude each other"),
+        (None, None) => {
+            return Err(anyhow!("the simulation has no arrivals").hint(
+                "use --arrivals FILE to read them, or --poisson N with -j FILE to draw them at random",
+            ));
+        }
         (Some(_), None) => {
-            ensure!(keys.file.is_none(), "the nodes are in the document of --arrivals: -j means nothing");
-            ensure!(!is_ganeti, "the nodes are in the document of --arrivals: -t, -m and -L mean nothing");
-            ensure!(simulation.lifetime.is_none(), "option --lifetime means nothing without --poisson");
+            ensure!(
+                keys.file.is_none(),
+                "option -j does not apply to --arrivals, whose document has the nodes"
+            );
+            ensure!(
+                !is_ganeti,
+                "options -t, -m and -L do not apply to --arrivals, whose document has the nodes"
+            );
+            ensure!(simulation.lifetime.is_none(), "option --lifetime needs --poisson");
             let ties = keys.random_tie == Some(true);
-            ensure!(keys.seed.is_none() || ties, "--seed means nothing without --poisson or --tie random");
+            ensure!(keys.seed.is_none() || ties, "option --seed needs --poisson or --tie random");
         }
         (None, Some(_)) => match (&keys.file, is_ganeti) {
             (None, false) => {
-                bail!(
-                    "--poisson needs nodes and machines: -j FILE, or a Ganeti cluster, -t FILE, -m ADDRESS or -L"
-                )
+                return Err(anyhow!("option --poisson needs nodes and machines").hint(
+                    "name a document with -j FILE, or a Ganeti cluster with -t FILE, -m ADDRESS or -L",
+                ));
             }
-            (Some(_), true) => bail!("only one cluster can be named: -j stands alone"),
+            (Some(_), true) => bail!("option -j names a cluster, so no other cluster can be named"),
             _ => {}
         },
     }
@@ -87,7 +98,7 @@ fn timeline(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<Time
         fleet.options = ties.over(&fleet.options).map_err(anyhow::Error::msg)?;
         return Ok(drawn(per_day).draw_beside(fleet)?);
     }
-    let file = simulation.arrivals.as_ref().or(keys.file.as_ref()).context("no document is given")?;
+    let file = simulation.arrivals.as_ref().or(keys.file.as_ref()).context("no document is named")?;
     let (document, source) = opened(file)?;
     let bytes = read_limited(document, SIZE).with_context(|| format!("cannot read file '{source}'"))?;
     let text = decode(&bytes, &source)?;

@@ -1,6 +1,6 @@
 //! `hplace survive` and `hplace fit`: the effects of losing nodes, and the room for more resources.
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 
 use super::HplaceOptions;
 use super::cluster::{ensure_quorum, load};
@@ -13,6 +13,7 @@ use crate::report::pacemaker::fit::FitResult;
 use crate::report::pacemaker::survive::{SurvivalResult, least_priority};
 use crate::tools::ExitStatus;
 use crate::tools::cli::hint::did_you_mean;
+use crate::tools::hint::WithHint;
 use crate::tools::output::Output;
 
 /// Default number of losses shown.
@@ -21,7 +22,7 @@ const TOP: usize = 10;
 /// Shows the effects of losing each node, or each pair of nodes.
 pub(super) fn survive(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let (settled, strategy) = settled(options, output)?;
-    let at_once = options.lost.unwrap_or(1);
+    let at_once = options.nodes_lost.unwrap_or(1);
     let losses = losses(&settled, strategy, at_once)?;
     let least = options.least_priority.map_or_else(|| least_priority(&settled), AllocationScore::of);
     let result = SurvivalResult { settled: &settled, strategy, at_once, losses: &losses, least };
@@ -44,13 +45,14 @@ pub(super) fn fit(
     let (settled, strategy) = settled(options, output)?;
     ensure!(
         strategy != Strategy::Default,
-        "the strategy 'default' does not look at capacities: any number fits; name another one with --strategy"
+        anyhow!("the strategy 'default' ignores capacities, so any number of resources fits")
+            .hint("choose another strategy with --strategy")
     );
     ensure!(
         settled.symmetric,
-        "not every resource may run on every node (symmetric-cluster=false; node groups or local disks of Ganeti): what fits hangs on where it may run"
+        "the allowed nodes of a new resource are unknown: not every resource may run on every node (symmetric-cluster=false; node groups or local disks of Ganeti)"
     );
-    let question = FitQuestion { size: parse_size(&settled, size)?, survive: options.survive };
+    let question = FitQuestion { size: parse_size(&settled, size)?, survive: options.kept_reserve };
     let more = question.answer(&settled, strategy)?;
     let result = FitResult { settled: &settled, strategy, question: &question, more: &more };
     if options.output.json {
@@ -67,9 +69,12 @@ fn settled(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<(Work
     let set = load(options, output)?;
     ensure_quorum(&set)?;
     let method = options.method.unwrap_or(set.strategy().into());
-    let strategy = method.strategy().context(
-        "what would be is up to Pacemaker, which does not place as --strategy optimal does: name one of its strategies",
-    )?;
+    let strategy = method
+        .strategy()
+        .context(
+            "option --strategy optimal does not apply here, because Pacemaker itself places the resources",
+        )
+        .hint("choose one of Pacemaker's strategies")?;
     Ok((set.settled(strategy, &place(&set, strategy)?), strategy))
 }
 
@@ -81,7 +86,7 @@ fn parse_size(set: &WorkingSet, words: &[String]) -> anyhow::Result<Capacities> 
         let (name, amount) = part.split_once('=').with_context(|| format!("'{shown}' is not NAME=AMOUNT"))?;
         let kinds = || set.attribute_indices().map(|kind| set.attributes[kind.get()].as_str());
         let Some(kind) = set.attribute_indices().find(|kind| set.attributes[kind.get()] == name) else {
-            bail!("no node has '{}'{}", shown_name(name), did_you_mean(name, kinds()));
+            bail!("no node has a capacity '{}'{}", shown_name(name), did_you_mean(name, kinds()));
         };
         let amount: i64 = amount
             .parse()

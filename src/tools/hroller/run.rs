@@ -18,6 +18,7 @@ use crate::report::rolling::html::RollingReport;
 use crate::report::rolling::text::{graph_line, moves, node_names, statistics_line};
 use crate::report::timetable::Timetable;
 use crate::search::rolling::{Conflicts, NoPlan, Part, is_stopped};
+use crate::tools::hint::WithHint;
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
 use crate::tools::save::save;
@@ -102,7 +103,9 @@ fn check_master(options: &HrollerOptions, cluster: &Cluster, output: &mut Output
         [] if options.force => {
             Ok(output.error_line("Warning: no master node found; the source may not know it")?)
         }
-        [] => bail!("No master node found; the source may not know it (-f goes on without)"),
+        [] => {
+            Err(anyhow!("No master node found; the source may not know it").hint("-f plans without a master"))
+        }
         _ => bail!("Found more than one master node: {}", some_names(&masters)),
     }
 }
@@ -144,7 +147,7 @@ fn check_running(
     if options.force {
         Ok(output.error_line(&format!("Warning: {text}"))?)
     } else {
-        bail!("{text}; stop them first (-f plans all the same)")
+        Err(anyhow!(text).hint("stop them first, or plan with them running with -f"))
     }
 }
 
@@ -159,7 +162,7 @@ fn no_plan(cluster: &Cluster, why: NoPlan, for_people: bool) -> anyhow::Error {
     let node = |node| shown_name(&cluster.node(node).spec.name);
     let (known, detail) = match why {
         NoPlan::NoNodes => {
-            ("Cannot create node graph", "no node to plan for: each is offline or not selected".to_owned())
+            ("Cannot create node graph", "no node to plan for: all are offline or not selected".to_owned())
         }
         NoPlan::NonRedundant { node: n } => {
             let detail = format!("node '{}' cannot be emptied of them", node(n));

@@ -16,9 +16,9 @@ pub(super) fn file_name(name: &str) -> String {
 pub(super) enum ScanError {
     #[error(transparent)]
     Contradictory(LoadError),
-    #[error("it cannot be said as text: {0}")]
+    #[error("the text format cannot express it: {0}")]
     Unreadable(LoadError),
-    #[error("{0} cannot be said as text, because of an unusual name or tag")]
+    #[error("the text format cannot express {0}, because of an unusual name or tag")]
     Changed(String),
 }
 
@@ -114,7 +114,7 @@ mod tests {
         for change in broken {
             let mut other = raw.clone();
             change(&mut other);
-            assert!(text_of(other).unwrap_err().to_string().contains("cannot be said as text"));
+            assert!(text_of(other).unwrap_err().to_string().contains("the text format cannot express"));
         }
     }
 }

@@ -58,7 +58,7 @@ pub(crate) const SPEC: Spec<HscanOptions> = Spec {
         .common(),
         &LAST,
     ],
-    words: &[OperandWords { name: "ADDRESS", kind: Host, least: 0, most: None }],
+    words: &[OperandWords { name: "ADDRESS", kind: Host, min: 0, max: None }],
     ..Spec::PLAIN
 };
 

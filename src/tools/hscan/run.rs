@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use anyhow::bail;
+use anyhow::anyhow;
 
 use super::file::{ScanError, checked_text, file_name};
 use super::gather::gather;
@@ -17,6 +17,7 @@ use crate::remote::rapi::{Access, Address};
 use crate::report::cluster::nodes::text::node_list;
 use crate::report::cluster::scan;
 use crate::report::form::file::write_whole;
+use crate::tools::hint::WithHint;
 use crate::tools::output::Output;
 
 /// The name of the local cluster.
@@ -122,9 +123,8 @@ impl OutputNames {
             let before = *first.entry(file).or_insert(at);
             if !addresses[before].is_same(&addresses[at]) {
                 let [one, other] = [before, at].map(|at| printable(&self.shown[at], 200));
-                bail!(
-                    "'{one}' and '{other}' would both be written to '{file}'; name one of them in another way"
-                );
+                return Err(anyhow!("'{one}' and '{other}' would both be written to '{file}'")
+                    .hint("write the address of one of them in another way"));
             }
         }
         Ok(())

@@ -1,10 +1,11 @@
 //! The request to fill a cluster: the options, completed from the cluster's policy.
 
-use anyhow::{bail, ensure};
+use anyhow::{anyhow, bail, ensure};
 
 use super::HspaceOptions;
 use crate::model::{Cluster, InstanceSpec};
 use crate::search::fill::{FillSettings, Size};
+use crate::tools::hint::WithHint;
 
 /// A request to fill a cluster with instances.
 pub(crate) struct FillRequest {
@@ -54,7 +55,8 @@ impl FillRequest {
     pub(crate) fn check_sizes(&self) -> anyhow::Result<()> {
         ensure!(
             !self.tiered.is_empty(),
-            "the cluster's policy has no instance sizes to begin with; give one with --tiered-alloc"
+            anyhow!("the cluster's policy has no maximum instance size")
+                .hint("give a size with --tiered-alloc")
         );
         Ok(())
     }

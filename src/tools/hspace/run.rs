@@ -46,7 +46,7 @@ pub(super) fn run(
     // Scripts must get the standard error that they know, so the note is only for people.
     let for_people = options.load.verbosity > 0 && io::stderr().is_terminal();
     if options.disk_template.is_none() && for_people {
-        let note = format!("Note: disk template '{template}', the first of the cluster's policy, is taken");
+        let note = format!("Note: disk template '{template}', the first of the cluster's policy, is used");
         output.error_line(&note)?;
     }
     let form = if options.output.machine_readable { Form::Shell } else { Form::Text };
@@ -65,10 +65,14 @@ pub(super) fn run(
 
     let [tiered, standard] = fill(&ground, cluster, &request, &deadline);
     drop(deadline);
-    let tiered =
-        AllocationRun::of(AllocationKind::Tiered, &request.tiered, tiered.map_err(nowhere)?, ground.hopeless);
+    let tiered = AllocationRun::of(
+        AllocationKind::Tiered,
+        &request.tiered,
+        tiered.map_err(no_targets_error)?,
+        ground.hopeless,
+    );
     estimate.report(&tiered)?;
-    let standard = standard.map_err(nowhere)?;
+    let standard = standard.map_err(no_targets_error)?;
     let standard =
         AllocationRun::of(AllocationKind::Standard, &[request.standard], standard, ground.hopeless);
     estimate.report(&standard)?;
@@ -104,13 +108,13 @@ fn fill(ground: &FillGround, cluster: &Cluster, request: &FillRequest, deadline:
 }
 
 /// Error for the absence of any node to try.
-fn nowhere(why: NoTargets) -> anyhow::Error {
+fn no_targets_error(why: NoTargets) -> anyhow::Error {
     let what = match why {
-        NoTargets::NoOnlineNodes => "there is no online node",
-        NoTargets::NotEnoughOnlineNodes => "there are no two online nodes of one group",
-        NoTargets::UnsupportedNumber => "instances need one node or two",
+        NoTargets::NoOnlineNodes => "no node is online",
+        NoTargets::NotEnoughOnlineNodes => "no group has two online nodes",
+        NoTargets::UnsupportedNumber => "instances can use only one node or two",
     };
-    anyhow!("nowhere to place new instances: {what} where they may go")
+    anyhow!("new instances have no allowed nodes: {what}")
 }
 
 impl Estimate<'_> {

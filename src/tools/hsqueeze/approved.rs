@@ -1,6 +1,6 @@
 //! Plans that were saved and approved earlier. They are executed only if a new plan would be the same.
 
-use anyhow::bail;
+use anyhow::anyhow;
 
 use super::HsqueezeOptions;
 use super::planning::Planning;
@@ -11,6 +11,7 @@ use crate::plan::work::{Task, Work};
 use crate::report::timetable::what;
 use crate::search::squeeze::Squeeze;
 use crate::tools::execution::{PlanToSave, save_plan};
+use crate::tools::hint::WithHint;
 use crate::tools::output::Output;
 
 /// Most differences listed.
@@ -57,14 +58,14 @@ pub(super) fn compare(options: &HsqueezeOptions, work: &Work, output: &mut Outpu
         let steps = counted(approved.steps.len(), "step");
         return Ok(output.error_line(&format!("The plan fits the cluster: {steps} can be carried out"))?);
     }
-    output.error_line("The plan does not fit the cluster any more:")?;
+    output.error_line("The plan no longer fits the cluster:")?;
     let gone = then.iter().filter(|(_, step)| !now.iter().any(|(_, other)| other == step));
-    let gone = gone.map(|(number, step)| format!("step {number}, {step}: this is not to be done now"));
+    let gone = gone.map(|(number, step)| format!("step {number}, {step}: no longer needed"));
     let new = now.iter().filter(|(_, step)| !then.iter().any(|(_, other)| other == step));
-    let new = new.map(|(_, step)| format!("{step}: this is to be done now, and is not in the plan"));
+    let new = new.map(|(_, step)| format!("{step}: needed now, but not in the plan"));
     let mut lines: Vec<String> = gone.chain(new).collect();
     if lines.is_empty() {
-        lines.push("the same is to be done in another order".to_owned());
+        lines.push("the steps are needed in another order".to_owned());
     }
     for line in lines.iter().take(SHOWN) {
         output.error_line(&format!("  {line}"))?;
@@ -73,7 +74,9 @@ pub(super) fn compare(options: &HsqueezeOptions, work: &Work, output: &mut Outpu
         output.error_line(&format!("  and {} more", lines.len() - SHOWN))?;
     }
     if !replan {
-        bail!("nothing was done; --replan makes another plan");
+        return Err(
+            anyhow!("nothing was done, because the plan no longer fits").hint("--replan makes another plan")
+        );
     }
     Ok(())
 }

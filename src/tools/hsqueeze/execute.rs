@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow};
 
 use super::HsqueezeOptions;
 use super::planning::Planning;
@@ -12,6 +12,7 @@ use crate::model::Cluster;
 use crate::search::squeeze::{Decision, Squeeze};
 use crate::tools::ExitStatus;
 use crate::tools::execution::{self, ExecutionContext, Lock, listen, violation};
+use crate::tools::hint::WithHint;
 use crate::tools::output::Output;
 
 /// A connection to the cluster, with the lock that allows changes.
@@ -28,9 +29,8 @@ pub(super) fn access(options: &HsqueezeOptions) -> anyhow::Result<ClusterAccess>
     let tool = super::SPEC.name;
     let mut client = execution::client(&options.load.source)?;
     if options.load.source.rapi.is_some() && options.execution.handling.power_command.is_none() {
-        bail!(
-            "{tool}: the remote API cannot switch the power of nodes: --exec with --master needs --power-command"
-        );
+        return Err(anyhow!("{tool}: the remote API cannot switch the power of nodes")
+            .hint("use --power-command with --exec and --master"));
     }
     let cluster = client.cluster().context(tool)?;
     let lock = Lock::take(tool, &cluster)?;

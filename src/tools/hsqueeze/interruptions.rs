@@ -1,6 +1,6 @@
 //! Warnings and questions about instances that are stopped while their disks are copied.
 
-use anyhow::bail;
+use anyhow::anyhow;
 
 use super::HsqueezeOptions;
 use super::approved::whole;
@@ -13,6 +13,7 @@ use crate::plan::work::{Relocation, Work};
 use crate::report::timetable::duration;
 use crate::search::squeeze::Squeeze;
 use crate::tools::execution::{Consent, ask};
+use crate::tools::hint::WithHint;
 use crate::tools::output::Output;
 use crate::tools::summing_up::times_of;
 
@@ -89,11 +90,11 @@ impl Interruptions {
         let Some(first) = self.0.first().filter(|_| options.load.source.rapi.is_some()) else {
             return Ok(());
         };
-        bail!(
-            "hsqueeze: the remote API cannot move instances with disks on one node only, such as {}: \
-             use --luxi on the master, or leave --all out",
+        Err(anyhow!(
+            "hsqueeze: the remote API cannot move instances with disks on one node only, such as {}",
             first.instance
-        );
+        )
+        .hint("use --luxi on the master, or omit --all"))
     }
 
     /// Asks if the instances may be stopped. A plan without interruptions needs no answer.

@@ -28,6 +28,7 @@ use crate::search::squeeze::{
     Decision, GroupPlan, Squeeze, SqueezeOptions, SqueezeProgress, SqueezeWatch, squeeze_watched,
 };
 use crate::tools::execution::{Consent, ask, shown};
+use crate::tools::hint::Complaint;
 use crate::tools::interrupts::Interruptible;
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
@@ -42,7 +43,7 @@ pub(super) fn check_reserves(options: &HsqueezeOptions) -> anyhow::Result<()> {
     if !(target >= minimal) {
         bail!(
             "--target-resources ({target}) is less than --minimal-resources ({minimal}): \
-             nodes that one run powers down would be powered up by the next"
+             each run would power up the nodes that the last one powered down"
         );
     }
     Ok(())
@@ -90,7 +91,7 @@ pub(super) fn run(
         // Switching fewer nodes leaves more room for the moves.
         let switched: usize = found.plans.iter().map(|plan| plan.nodes.len()).sum();
         let fewer = switched.checked_sub(1);
-        asked.max_nodes = Some(fewer.context("no order of the moves keeps to the limits of Pacemaker")?);
+        asked.max_nodes = Some(fewer.context("no order of the moves respects the limits of Pacemaker")?);
         found = search(options, cluster, &groups, &asked)?;
     }
     output.figures(|sheet| report::squeeze::metrics::tell(sheet, &found, cluster));
@@ -124,7 +125,7 @@ pub(super) fn run(
     let mut status =
         if options.output.detailed_status && !idle { ExitStatus::Planned } else { ExitStatus::Success };
     if options.execution.exec && !idle && found.stopped == Some(Stopped::Interrupt) {
-        output.error_line("The search was interrupted, so nothing is executed.")?;
+        output.error_line("Nothing was executed, because the search was interrupted.")?;
         return Ok(ExitStatus::Failure);
     }
     if let Some(cib) = cib.filter(|_| options.execution.exec && !idle) {
@@ -142,7 +143,7 @@ pub(super) fn run(
         }
         status = carry_out(planning, access, cluster, &found, output)?;
     }
-    save_cluster(options.output.save.as_deref(), "squeezed", when(&found), &found.after, output)?;
+    save_cluster(options.output.save.as_deref(), "squeezed", save_label(&found), &found.after, output)?;
     Ok(status)
 }
 
@@ -229,7 +230,7 @@ fn carry_out(
     tell_done(options, &results, output)?;
     if !problems.is_empty() {
         output.flush()?;
-        bail!("hsqueeze: {}", problems.join("; "));
+        return Err(Complaint::joined(problems).under("hsqueeze").into());
     }
     Ok(match stopped {
         Some(status) => status,
@@ -243,7 +244,7 @@ fn groups(options: &HsqueezeOptions, cluster: &Cluster) -> anyhow::Result<Vec<Gr
     Ok(vec![group::named(cluster, key)?])
 }
 
-fn when(found: &Squeeze) -> &'static str {
+fn save_label(found: &Squeeze) -> &'static str {
     let any = |decision| found.plans.iter().any(|plan| plan.decision == decision);
     match (any(Decision::Condense), any(Decision::Expand)) {
         (true, _) => "after hsqueeze run",

@@ -23,6 +23,7 @@ use crate::tools::execution::{
     Confirmation, ExecutionContext, ExecutionOrder, ExecutionStage, FinishedRun, Planner, carry_out,
     conclude, failures, fitting, read_again, take_back, violation,
 };
+use crate::tools::hint::{Complaint, WithHint};
 use crate::tools::options::LoadOptions;
 use crate::tools::output::Output;
 
@@ -34,7 +35,7 @@ const POWER_UPS: usize = 3;
 pub(super) struct HsqueezeEnd {
     pub results: Vec<GroupResult>,
     /// One line each.
-    pub problems: Vec<String>,
+    pub problems: Vec<Complaint>,
     /// Set if the run was asked to stop.
     pub stopped: Option<ExitStatus>,
 }
@@ -100,7 +101,7 @@ impl<'a> SqueezeRun<'a> {
             }
             if let Err(error) = self.group(cluster, plans) {
                 // Earlier results are reported in spite of the error.
-                self.outcome.problems.push(format!("{error:#}"));
+                self.outcome.problems.push(Complaint::of(&error));
                 break;
             }
         }
@@ -173,7 +174,7 @@ impl<'a> SqueezeRun<'a> {
         if finished.report.ending == Ending::Failed {
             let stage = self.next_stage();
             let taken_back = take_back(&finished, self.client, &stage, self.output)?;
-            self.outcome.problems.push(failures(&finished) + &still_powered(&finished) + &taken_back);
+            self.problem(failures(&finished) + &still_powered(&finished) + &taken_back);
         }
         Ok(())
     }
@@ -195,7 +196,7 @@ impl<'a> SqueezeRun<'a> {
             let Some(next) = self.plan_anew(current, now) else { return Ok(()) };
             let wants_more = next.plan.decision == Decision::Expand && !next.plan.nodes.is_empty();
             if self.keeps_to_the_approved() && wants_more {
-                self.outcome.problems.push("other nodes are needed, which are not in the plan".to_owned());
+                self.problem("nodes that are not in the plan are needed");
                 return Ok(());
             }
             *current = next;
@@ -213,9 +214,8 @@ impl<'a> SqueezeRun<'a> {
         let out: Vec<String> = names.filter(is_out).cloned().collect();
         result.nodes.retain(|name| !out.contains(name));
         for name in &out {
-            self.outcome
-                .problems
-                .push(format!("{name} was set online and is still out of use: is it drained?"));
+            let problem = format!("node {name} was set online but is still not in use");
+            self.outcome.problems.push(Complaint::new(problem).hint("check whether the node is drained"));
         }
         self.failed.extend(out.iter().cloned());
         out.is_empty()
@@ -231,14 +231,14 @@ impl<'a> SqueezeRun<'a> {
         count(&finished, &Task::SetOnline, result);
         self.switched += result.nodes.len() - known;
         if finished.report.ending == Ending::Failed {
-            self.outcome.problems.push(failures(&finished));
+            self.problem(failures(&finished));
             let failed = finished.header.work.steps.iter().zip(&finished.report.steps);
             let failed = failed.filter(|(_, report)| report.state == StepState::Failed);
             self.failed.extend(failed.map(|(step, _)| step.subject.clone()));
             return Ok(false);
         }
-        let missed = finished.arrival.missed().iter().filter(|missed| missed.is_node);
-        self.failed.extend(missed.map(|missed| missed.subject.clone()));
+        let missing = finished.arrival.missing_effects().iter().filter(|effect| effect.is_node);
+        self.failed.extend(missing.map(|effect| effect.subject.clone()));
         Ok(matches!(finished.arrival, Confirmation::AsPlanned))
     }
 
@@ -248,9 +248,13 @@ impl<'a> SqueezeRun<'a> {
         let finished = self.run(current, "expanding by 0 nodes".to_owned(), work)?;
         count(&finished, &Task::SetOnline, result);
         if finished.report.ending == Ending::Failed {
-            self.outcome.problems.push(failures(&finished));
+            self.problem(failures(&finished));
         }
         Ok(())
+    }
+
+    fn problem(&mut self, problem: impl Into<String>) {
+        self.outcome.problems.push(Complaint::new(problem));
     }
 
     /// Executes steps and records problems.
@@ -259,7 +263,7 @@ impl<'a> SqueezeRun<'a> {
             ExecutionOrder { purpose, group: current.before.group(current.plan.group).uuid.clone(), work };
         let stage = self.next_stage();
         let finished = carry_out(order, self.client, &stage, self.output)?;
-        self.outcome.problems.extend(finished.arrival.tell(self.output)?);
+        self.outcome.problems.extend(finished.arrival.tell(self.output)?.map(Complaint::new));
         match finished.report.ending {
             Ending::Done | Ending::Failed => {}
             // An early end is an error unless it was requested.
@@ -293,7 +297,10 @@ impl Planner for SqueezeRun<'_> {
 
     fn consider(&mut self, current: &mut PlannedGroup) -> anyhow::Result<ControlFlow<()>> {
         let Some(name) = repeated_name(&current.before, current.plan.group) else { return Ok(Continue(())) };
-        bail!("two instances are called '{}', so nothing is executed in their group", shown_name(name));
+        bail!(
+            "nothing was executed in the node group, because two instances are called '{}'",
+            shown_name(name)
+        );
     }
 
     fn changes(&mut self, current: &PlannedGroup, now: &Cluster) -> anyhow::Result<Vec<String>> {
@@ -320,7 +327,7 @@ impl Planner for SqueezeRun<'_> {
 
     fn anew(&mut self, current: PlannedGroup, now: Cluster) -> anyhow::Result<ControlFlow<(), PlannedGroup>> {
         if self.keeps_to_the_approved() {
-            bail!("the plan does not fit the cluster any more; nothing was done");
+            bail!("nothing was done, because the plan no longer fits the cluster");
         }
         let Some(next) = self.plan_anew(&current, now) else { return Ok(Break(())) };
         if !self.silent {
@@ -334,20 +341,20 @@ impl Planner for SqueezeRun<'_> {
 
 /// Counts the results of a run that the cluster confirms: moves, and nodes whose `task` is done.
 fn count(finished: &FinishedRun, task: &Task, result: &mut GroupResult) {
-    let missed = |step: &WorkStep, is_node: bool| {
+    let missing_effects = |step: &WorkStep, is_node: bool| {
         finished
             .arrival
-            .missed()
+            .missing_effects()
             .iter()
-            .any(|missed| missed.is_node == is_node && missed.subject == step.subject)
+            .any(|effect| effect.is_node == is_node && effect.subject == step.subject)
     };
     let steps = finished.header.work.steps.iter().zip(&finished.report.steps);
     for (step, _) in steps.filter(|(_, report)| report.state == StepState::Done) {
         if matches!(step.task, Task::Move(_)) {
-            let made = usize::from(!missed(step, false));
+            let made = usize::from(!missing_effects(step, false));
             result.moves += made;
             result.copies += if ways(step).contains(&LegKind::MovesDisks) { made } else { 0 };
-        } else if step.task == *task && !missed(step, true) {
+        } else if step.task == *task && !missing_effects(step, true) {
             result.nodes.push(step.subject.clone());
         }
     }

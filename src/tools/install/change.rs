@@ -7,12 +7,13 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow};
 
 use super::files::{FileContent, FileToInstall};
 use super::record::{Fingerprint, InstallationRecord, InstalledItem};
 use crate::plan::fresh::half_digest;
 use crate::report::form::file::write_whole;
+use crate::tools::hint::WithHint;
 use crate::tools::links;
 use crate::tools::output::Output;
 
@@ -21,7 +22,7 @@ const MOST: u64 = 16 << 20;
 
 /// State of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Found {
+enum PathState {
     Nothing,
     /// A file or link that this program might have installed.
     Marked(Fingerprint),
@@ -30,30 +31,30 @@ enum Found {
     Odd,
 }
 
-impl Found {
-    fn at(path: &Path) -> anyhow::Result<Found> {
-        Found::look(path).with_context(|| path.display().to_string())
+impl PathState {
+    fn at(path: &Path) -> anyhow::Result<PathState> {
+        PathState::look(path).with_context(|| path.display().to_string())
     }
 
-    fn look(path: &Path) -> io::Result<Found> {
+    fn look(path: &Path) -> io::Result<PathState> {
         let about = match fs::symlink_metadata(path) {
             Ok(about) => about,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(PathState::Nothing),
             Err(error) => return Err(error),
         };
         Ok(match about.file_type() {
-            kind if kind.is_symlink() => Found::Marked(Fingerprint::Link(fs::read_link(path)?)),
-            kind if kind.is_dir() => Found::Directory,
+            kind if kind.is_symlink() => PathState::Marked(Fingerprint::Link(fs::read_link(path)?)),
+            kind if kind.is_dir() => PathState::Directory,
             kind if kind.is_file() && about.len() <= MOST => {
-                Found::Marked(Fingerprint::Digest(half_digest(fs::read(path)?)))
+                PathState::Marked(Fingerprint::Digest(half_digest(fs::read(path)?)))
             }
-            _ => Found::Odd,
+            _ => PathState::Odd,
         })
     }
 
     /// Tells if this program installed it.
     fn is_ours(&self, marks: &[Fingerprint]) -> bool {
-        matches!(self, Found::Marked(mark) if marks.contains(mark))
+        matches!(self, PathState::Marked(mark) if marks.contains(mark))
     }
 }
 
@@ -124,10 +125,10 @@ impl<'g> Changes<'g> {
         let mut changes = Changes::default();
         for file in files {
             let marks = recorded.marks(&file.path);
-            match Found::at(&file.path)? {
-                Found::Nothing => changes.missing.push(file),
-                Found::Directory => changes.directories.push(file.path.clone()),
-                found if found == Found::Marked(file.mark()) => {
+            match PathState::at(&file.path)? {
+                PathState::Nothing => changes.missing.push(file),
+                PathState::Directory => changes.directories.push(file.path.clone()),
+                found if found == PathState::Marked(file.mark()) => {
                     // A file that was right before the first installation stays at the removal.
                     if !marks.is_empty() {
                         changes.kept.push(file);
@@ -140,7 +141,7 @@ impl<'g> Changes<'g> {
             }
         }
         for item in recorded.items.iter().filter(|item| files.iter().all(|file| file.path != item.path)) {
-            if Found::at(&item.path)?.is_ours(&item.marks) {
+            if PathState::at(&item.path)?.is_ours(&item.marks) {
                 changes.stale.push(item.path.clone());
             }
         }
@@ -158,14 +159,14 @@ impl<'g> Changes<'g> {
         let taken: Vec<&&FileToInstall> = self.taken.iter().filter(|_| !force).collect();
         for file in &taken {
             output.error_line(&format!(
-                "{} exists and was not put there by this command",
+                "{} exists and was not installed by this command",
                 file.path.display()
             ))?;
         }
         match (self.directories.len() + taken.len(), taken.is_empty()) {
             (0, _) => Ok(()),
-            (count, true) => bail!("nothing was done: {count} places are taken"),
-            (count, false) => bail!("nothing was done: {count} places are taken; --force replaces files"),
+            (count, true) => Err(blocked(count)),
+            (count, false) => Err(blocked(count).hint("--force replaces files")),
         }
     }
 
@@ -231,6 +232,14 @@ impl<'g> Changes<'g> {
     }
 }
 
+/// Error if other files or directories are where files belong.
+fn blocked(count: usize) -> anyhow::Error {
+    match count {
+        1 => anyhow!("nothing was done: another file or directory is in the way"),
+        _ => anyhow!("nothing was done: {count} other files or directories are in the way"),
+    }
+}
+
 /// Tells if the path of a link leads to the program already, for instance through another link.
 fn leads_to(file: &FileToInstall, program: &Path) -> bool {
     matches!(&file.kind, FileContent::Link(target) if target == program)
@@ -274,8 +283,8 @@ impl<'r> Removal<'r> {
     pub(super) fn of(recorded: &'r InstallationRecord) -> anyhow::Result<Self> {
         let mut removal = Removal { recorded, ours: Vec::new(), changed: Vec::new() };
         for item in &recorded.items {
-            match Found::at(&item.path)? {
-                Found::Nothing => {}
+            match PathState::at(&item.path)? {
+                PathState::Nothing => {}
                 found if found.is_ours(&item.marks) => removal.ours.push(&item.path),
                 _ => removal.changed.push(&item.path),
             }
@@ -296,7 +305,10 @@ impl<'r> Removal<'r> {
             output.line(&format!("{what} {}", path.display()))?;
         }
         for path in &self.changed {
-            output.error_line(&format!("Note: {} is not what was put there; it stays", path.display()))?;
+            output.error_line(&format!(
+                "Note: {} was changed since the installation and is kept",
+                path.display()
+            ))?;
         }
         if !dry {
             let place = InstallationRecord::place(prefix);

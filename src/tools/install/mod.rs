@@ -8,7 +8,7 @@ mod record;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use rustix::process::geteuid;
 
 use self::change::{Changes, Removal};
@@ -21,6 +21,7 @@ use super::links;
 use super::options::ToolOptions;
 use super::options::catalogue::HELP;
 use super::output::Output;
+use crate::tools::hint::WithHint;
 
 /// Options of `htools install`.
 #[derive(Debug, Default, PartialEq)]
@@ -99,7 +100,10 @@ fn prefix(given: Option<PathBuf>) -> anyhow::Result<PathBuf> {
         None if geteuid().is_root() => PathBuf::from("/usr/local"),
         None => match std::env::var_os("HOME") {
             Some(home) if !home.is_empty() => Path::new(&home).join(".local"),
-            _ => bail!("HOME is not set; say with --prefix where everything goes"),
+            _ => {
+                return Err(anyhow!("the default prefix is unknown, because HOME is not set")
+                    .hint("name a directory with --prefix"));
+            }
         },
     };
     absolute(&prefix)
@@ -149,12 +153,12 @@ fn install(prefix: &Path, options: &InstallOptions, output: &mut Output) -> anyh
 
 fn uninstall(prefix: &Path, options: &InstallOptions, output: &mut Output) -> anyhow::Result<()> {
     if options.hail_dir.is_some() {
-        bail!("--uninstall takes away every hail that it has put anywhere; --hail-dir means nothing with it");
+        bail!("option --hail-dir does not apply to --uninstall, which removes every installed hail");
     }
     match InstallationRecord::read(prefix)? {
         Some(recorded) => Removal::of(&recorded)?.carry_out(prefix, options.dry_run, output),
         None => bail!(
-            "{} does not exist: nothing was put below {} by this command",
+            "{} does not exist: htools install has installed nothing below {}",
             InstallationRecord::place(prefix).display(),
             prefix.display()
         ),

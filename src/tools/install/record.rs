@@ -80,7 +80,7 @@ impl InstallationRecord {
             bail!("{name} is a '{}', not a '{SCHEMA}'", record.schema);
         }
         if let Some(odd) = record.foreign(prefix) {
-            bail!("{name} names '{}', which is nothing that is put there", odd.display());
+            bail!("{name} names '{}', which htools never installs", odd.display());
         }
         record.each_path(|path| prefix.join(path));
         Ok(Some(record))
@@ -192,7 +192,7 @@ mod tests {
             (item("bin/hbal", link), r#""bin/..""#),
         ] {
             let error = record(&with(&items, directories)).unwrap_err().to_string();
-            assert!(error.contains("which is nothing that is put there"), "{error}");
+            assert!(error.contains("which htools never installs"), "{error}");
         }
     }
 

@@ -54,7 +54,7 @@ const COMPLETION: Spec<WordOptions> = Spec {
         example("htools completion fish", "print the one for Fish"),
     ],
     options: &[&HELP],
-    words: &[OperandWords { name: "SHELL", kind: Choices(SHELL_NAMES), least: 1, most: Some(1) }],
+    words: &[OperandWords { name: "SHELL", kind: Choices(SHELL_NAMES), min: 1, max: Some(1) }],
     ..Spec::PLAIN
 };
 
@@ -68,7 +68,7 @@ const TOPICS: Spec<WordOptions> = Spec {
         example("htools help hbal", "show the options of hbal"),
     ],
     options: &[&HELP],
-    words: &[OperandWords { name: "TOPIC", kind: Topic, least: 0, most: Some(1) }],
+    words: &[OperandWords { name: "TOPIC", kind: Topic, min: 0, max: Some(1) }],
     ..Spec::PLAIN
 };
 
@@ -88,7 +88,7 @@ const LINKS: Spec<LinkOptions> = Spec {
         .common(),
         &HELP,
     ],
-    words: &[OperandWords { name: "DIR", kind: Directory, least: 1, most: Some(1) }],
+    words: &[OperandWords { name: "DIR", kind: Directory, min: 1, max: Some(1) }],
     ..Spec::PLAIN
 };
 
@@ -106,7 +106,7 @@ fn with_words<O: ToolOptions>(
         Err(stop) => return stop.show(&mut output),
     };
     let fits = |wanted: &OperandWords| {
-        wanted.least <= words.len() && wanted.most.is_none_or(|most| words.len() <= most)
+        wanted.min <= words.len() && wanted.max.is_none_or(|most| words.len() <= most)
     };
     if !spec.words.iter().all(fits) {
         let text = format!("Command line error: wrong arguments for `{}'\n{}", spec.name, try_help(spec));
@@ -119,7 +119,8 @@ fn with_words<O: ToolOptions>(
 
 fn complete(_: &WordOptions, words: &[OsString], output: &mut Output) -> anyhow::Result<()> {
     let word = words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
-    let known = || format!("no completion for shell '{word}', only for {}", SHELL_NAMES.join(", "));
+    let known =
+        || format!("there is no completion for shell '{word}'; the shells are {}", SHELL_NAMES.join(", "));
     let shell = SHELLS.iter().find(|shell| shell.to_string() == word).with_context(known)?;
     Ok(output.write(&completion::script(*shell))?)
 }

@@ -110,7 +110,7 @@ fn own_name(args: &[OsString]) -> anyhow::Result<ExitStatus> {
         (Some("install-links"), false, true) if words.len() == 2 => {
             link(&LinkOptions { force }, &words[1..], &mut output)?
         }
-        (first, ..) => return misuse(first).show(&mut output),
+        (first, ..) => return usage_error(first).show(&mut output),
     }
     output.flush()?;
     Ok(ExitStatus::Success)
@@ -121,7 +121,7 @@ fn word(command: &Tool) -> &'static str {
 }
 
 /// The error for a command line that the launcher does not accept.
-fn misuse(first: Option<&str>) -> Stop {
+fn usage_error(first: Option<&str>) -> Stop {
     let complaint = match first {
         None => "--force belongs behind `install-links'".to_owned(),
         Some(first) if COMMANDS.iter().any(|command| word(command) == first) => {

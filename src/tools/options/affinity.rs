@@ -50,13 +50,13 @@ impl AffinityChoices {
         options.check()?;
         match (self.random_tie == Some(true), self.seed) {
             (true, None) => Err("--tie random needs --seed N, so that a run can be repeated".to_owned()),
-            (false, Some(_)) => Err("--seed means nothing without --tie random".to_owned()),
+            (false, Some(_)) => Err("option --seed needs --tie random".to_owned()),
             _ => Ok(options),
         }
     }
 
     /// The first given option that makes sense only for placement by keys.
-    pub(crate) fn stray(&self) -> Option<&'static str> {
+    pub(crate) fn first_given(&self) -> Option<&'static str> {
         let given = [
             (self.order.is_some(), "--order"),
             (self.random_tie.is_some(), "--tie"),

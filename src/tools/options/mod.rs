@@ -89,7 +89,7 @@ macro_rules! tool_options {
 /// Implements access to the parts of options.
 macro_rules! parts {
     ($options:ident { $($($field:ident).+: $part:ty),* $(,)? }) => {
-        $(impl $crate::tools::cli::option::Has<$part> for $options {
+        $(impl $crate::tools::cli::option::HasPart<$part> for $options {
             fn part(&mut self) -> &mut $part {
                 &mut self.$($field).+
             }

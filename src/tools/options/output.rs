@@ -39,13 +39,13 @@ impl OutputOptions {
         self.typed.iter().any(|typed| typed.long == Some(long))
     }
 
-    /// Refuses options that mean nothing under a condition. The message ends with `condition`, e.g. "without --plan".
+    /// Refuses options that have no effect. The message ends with `reason`, e.g. "needs --plan".
     ///
     /// # Errors
     /// Names the first of them that was given.
-    pub(crate) fn refuse(&self, longs: &[&str], condition: &str) -> anyhow::Result<()> {
+    pub(crate) fn refuse(&self, longs: &[&str], reason: &str) -> anyhow::Result<()> {
         match longs.iter().find(|long| self.has(long)) {
-            Some(long) => bail!("option --{long} means nothing {condition}"),
+            Some(long) => bail!("option --{long} {reason}"),
             None => Ok(()),
         }
     }

@@ -3,6 +3,8 @@
 use std::ops::ControlFlow::Continue;
 use std::path::Path;
 
+use anyhow::{anyhow, bail};
+
 use super::*;
 use crate::model::number::counted;
 use crate::model::shown::shown_name;
@@ -14,6 +16,7 @@ use crate::plan::work::{Task, Work};
 use crate::tools::execution::{
     self, ExecutionContext, Planned, Proposal, options_of, plan_and_execute, takes_jobs,
 };
+use crate::tools::hint::WithHint;
 use crate::tools::hsqueeze::HsqueezeOptions;
 use crate::tools::{ahead, hsqueeze, source};
 
@@ -93,12 +96,13 @@ pub(super) fn run(options: &ApplyOptions, path: PathBuf, output: &mut Output) ->
     cluster.keep_reserve(load.nodes.keep_reserve);
     let misfits = misfits(&plan, &context, &cluster);
     if !misfits.is_empty() {
-        output.error_line("The plan does not fit the cluster any more:")?;
+        output.error_line("The plan no longer fits the cluster:")?;
         misfits.iter().try_for_each(|line| output.error_line(&format!("  {line}")))?;
         if options.replan {
             return anew(&plan, &maker, options, &path, output);
         }
-        bail!("{}: nothing was done; --replan makes another plan", path.display());
+        return Err(anyhow!("{}: nothing was done, because the plan no longer fits", path.display())
+            .hint("--replan makes another plan"));
     }
     let propose = |cluster: Cluster, output: &mut Output| propose(&plan, &context, cluster, output);
     plan_and_execute(&context, cluster, propose, output)
@@ -113,7 +117,7 @@ fn is_the_cluster(plan: &SavedPlan, options: &ApplyOptions, path: &Path) -> anyh
         let name =
             |id: &crate::execute::ClusterId| format!("{} ({})", shown_name(&id.name), shown_name(&id.uuid));
         bail!(
-            "{}: this is a plan for cluster {}, but the options name cluster {}",
+            "{}: the plan is for cluster {}, but the options name cluster {}",
             path.display(),
             name(its),
             name(&this)
@@ -128,8 +132,9 @@ fn is_the_cluster(plan: &SavedPlan, options: &ApplyOptions, path: &Path) -> anyh
 /// The first group that is missing, as a line of text.
 fn groups(plan: &SavedPlan, now: &Cluster) -> Result<Vec<GroupIdx>, String> {
     let find = |uuid: &String| now.groups.iter().find(|group| group.uuid == *uuid).map(|group| group.idx);
-    let found =
-        |uuid: &String| find(uuid).ok_or_else(|| format!("node group '{}' is gone", shown_name(uuid)));
+    let found = |uuid: &String| {
+        find(uuid).ok_or_else(|| format!("node group '{}' no longer exists", shown_name(uuid)))
+    };
     plan.groups.iter().map(found).collect()
 }
 
@@ -159,7 +164,7 @@ fn propose(
     let groups = groups(plan, &now).map_err(anyhow::Error::msg)?;
     let wrong = misfits(plan, context, &now);
     if let Some(line) = wrong.first() {
-        bail!("the plan does not fit the cluster any more: {line}; nothing was done");
+        bail!("nothing was done, because the plan no longer fits the cluster: {line}");
     }
     // The file is not trusted: the jobs are rebuilt from the moves.
     let all: Vec<StepIdx> = plan.work.all().collect();
@@ -169,12 +174,12 @@ fn propose(
         step.relocations().is_empty() && !matches!(step.task, Task::Stop | Task::Start)
     };
     if let Some(at) = all.iter().find(switches) {
-        bail!("step {at} of the plan is no move of an instance; nothing was done");
+        bail!("nothing was done, because step {at} of the plan is not a move of an instance");
     }
     let check = CheckOptions { ignore_soft_errors: plan.ignore_soft_errors };
     let work = Work::rebuilt(&now, &moves, plan.work.jobsets.clone(), check)?;
     if let Some(fault) = work.fault() {
-        bail!("the plan does not fit the cluster any more: {fault}; nothing was done");
+        bail!("nothing was done, because the plan no longer fits the cluster: {fault}");
     }
     let steps = counted(work.steps.len(), "step");
     if !context.silent {

@@ -7,9 +7,10 @@ mod undo;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::cli::option::{ArgumentKind, Has};
+use super::cli::option::{ArgumentKind, HasPart};
 use super::cli::{OperandWords, OptionDef, Program, Spec, Stop, example};
 use super::execution::{WorkCheck, crossing_violation, violation};
+use super::hint::Complaint;
 use super::options::catalogue::*;
 use super::options::pace::*;
 use super::options::*;
@@ -25,7 +26,7 @@ pub(super) const SHOW: Tool =
 pub(super) const UNDO: Tool =
     Tool { spec: &undo::SPEC, start: |args| with_file(&undo::SPEC, args, undo::run) };
 
-const FILE: OperandWords = OperandWords { name: "FILE", kind: ArgumentKind::File, least: 1, most: Some(1) };
+const FILE: OperandWords = OperandWords { name: "FILE", kind: ArgumentKind::File, min: 1, max: Some(1) };
 const JOURNAL_FILE: OperandWords = OperandWords { name: "JOURNAL", ..FILE };
 
 /// Does what such a command does with its file.
@@ -44,7 +45,8 @@ fn with_file<O: ToolOptions>(
     };
     let [file] = &words[..] else {
         let wanted = spec.words[0].name;
-        return Stop::WrongWords(format!("{} needs one {wanted}", spec.name)).show(&mut output);
+        return Stop::WrongWords(Complaint::new(format!("{} needs one {wanted}", spec.name)))
+            .show(&mut output);
     };
     let result = run(&options, PathBuf::from(file), &mut output);
     // output before an error must not be lost
@@ -63,7 +65,9 @@ struct PlanMaker {
 
 impl PlanMaker {
     fn named(name: &str) -> anyhow::Result<PlanMaker> {
-        let program = find(name).with_context(|| format!("it was made by '{name}', which is no tool"))?.spec;
+        let program = find(name)
+            .with_context(|| format!("it was made by '{name}', which is not a tool of htools"))?
+            .spec;
         Ok(match program.name() {
             "hbal" => PlanMaker {
                 program,
@@ -80,13 +84,13 @@ impl PlanMaker {
                 again: |words, output| again(hgroup::parse(words), hgroup::run, output),
                 check: crossing_violation,
             },
-            other => bail!("plans of {other} are not carried out like that"),
+            other => bail!("htools apply and htools undo do not support plans of {other}"),
         })
     }
 }
 
 /// Runs a tool with the options that a plan recorded.
-fn again<O: Has<LoadOptions>>(
+fn again<O: HasPart<LoadOptions>>(
     read: Result<O, Stop>,
     run: fn(O) -> anyhow::Result<ExitStatus>,
     output: &mut Output,

@@ -2,18 +2,21 @@
 
 use std::ops::ControlFlow::{Break, Continue};
 
+use anyhow::{anyhow, bail};
+
 use super::*;
 use crate::execute::journal::{self, Header};
 use crate::execute::{Ending, Report};
 use crate::model::number::counted;
 use crate::model::{Cluster, GroupIdx};
-use crate::plan::back::taken_back;
+use crate::plan::back::undo_steps;
 use crate::plan::checker::CheckOptions;
 use crate::plan::graph::StepIdx;
 use crate::plan::jobset::jobsets;
 use crate::plan::work::{Work, WorkStep};
 use crate::search::moves::MoveRules;
 use crate::tools::execution::{self, ExecutionContext, Planned, Proposal, plan_and_execute};
+use crate::tools::hint::WithHint;
 use crate::tools::{ahead, source};
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -85,11 +88,11 @@ pub(super) fn run(options: &UndoOptions, path: PathBuf, output: &mut Output) -> 
     if let Some(step) =
         state.steps().find(|step| state.has_begun(*step) && !state.is_done(*step) && !state.has_failed(*step))
     {
-        bail!(
-            "{}: step {step} is under way, or perhaps; {} --resume brings it to its end",
-            path.display(),
-            maker.program.name()
-        );
+        return Err(anyhow!("{}: step {step} may still be running", path.display()).hint(format!(
+            "{} --resume {} finishes it",
+            maker.program.name(),
+            path.display()
+        )));
     }
     execution::tell_cleanup(&header, &Report::of(Ending::Failed, &header.work, &state), &path, output)?;
     let cluster = source::load(&options.load, output)?;
@@ -106,16 +109,16 @@ fn propose(
     now: Cluster,
     output: &mut Output,
 ) -> anyhow::Result<Planned> {
-    let steps = taken_back(&now, done)?;
+    let steps = undo_steps(&now, done)?;
     if steps.is_empty() {
-        output.error_line("The run has finished no moves: there is nothing to take back")?;
+        output.error_line("The run has finished no moves, so there is nothing to undo")?;
         return Ok(Break(ExitStatus::Success));
     }
     let soft = context.ignore_soft_errors;
     let work = Work::of(&now, &steps, &jobsets(&now, &steps), CheckOptions { ignore_soft_errors: soft })?;
     let all: Vec<StepIdx> = work.all().collect();
     if let Some(why) = (context.obstacle)(&work, &all, &header.group, soft, &now) {
-        bail!("the moves cannot be taken back as the cluster is now: {why}");
+        bail!("the moves cannot be undone on the present cluster: {why}");
     }
     let mut groups: Vec<GroupIdx> =
         steps.iter().flat_map(|step| <[GroupIdx; 2]>::from(step.groups(&now))).collect();

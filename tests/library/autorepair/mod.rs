@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use htools::execute::autorepair::{AttendError, Repairer};
 use htools::execute::job::JobStatus;
-use htools::model::autorepair::{Attended, RepairKind, RepairResult};
+use htools::model::autorepair::{RepairKind, RepairResult, VisitOutcome};
 use htools::model::known_tags::AUTOREPAIR;
 use htools::plan::opcode::Opcode;
 use htools::plan::repair::{RepairWish, WantedRepair};
@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use self::world::{Clock, Fate, Killed, Turn, World, is_pending, suspend, world};
 
 /// One run from cron, at the present time of the world.
-fn run(world: &mut World, host: &mut Clock) -> Result<Attended, AttendError> {
+fn run(world: &mut World, host: &mut Clock) -> Result<VisitOutcome, AttendError> {
     let tags: Vec<String> = world.tags.iter().cloned().collect();
     let broken = world.broken;
     let first = if broken { 'Y' } else { 'N' };
@@ -50,25 +50,25 @@ fn a_repair_from_its_beginning_to_its_end() {
     host.clock.set(1000);
     let mut world = world(true, vec![(5, JobStatus::Success, true)], &host.clock);
     let begun = run(&mut world, &mut host).unwrap();
-    let Attended::Begun(tag) = begun else { panic!("{begun:?}") };
+    let VisitOutcome::Begun(tag) = begun else { panic!("{begun:?}") };
     // Half of the SHA-256 of the instance's name with a newline.
     let id = "50c393f1-58c3-de2d-b92f-a9661bfb00ed";
     assert_eq!(tag.to_string(), format!("{AUTOREPAIR}pending:failover:{id}:1000:2"));
     let tags = |world: &World| world.tags.iter().cloned().collect::<Vec<_>>();
     assert_eq!(tags(&world), [tag.to_string(), "mine".to_owned()]);
-    assert_eq!(run(&mut world, &mut host).unwrap(), Attended::UnderWay(tag));
+    assert_eq!(run(&mut world, &mut host).unwrap(), VisitOutcome::UnderWay(tag));
     (0..9).for_each(|_| world.advance());
     let ended = run(&mut world, &mut host).unwrap();
-    let Attended::Ended(tag) = ended else { panic!("{ended:?}") };
+    let VisitOutcome::Ended(tag) = ended else { panic!("{ended:?}") };
     assert!(tag.to_string().starts_with(&format!("{AUTOREPAIR}result:failover:{id}:")), "{tag}");
     assert!(tag.to_string().ends_with(":success:2"), "{tag}");
     assert_eq!(tags(&world), [tag.to_string(), "mine".to_owned()]);
-    assert_eq!(run(&mut world, &mut host).unwrap(), Attended::Nothing);
+    assert_eq!(run(&mut world, &mut host).unwrap(), VisitOutcome::Nothing);
     assert_eq!(world.wrong, [""; 0]);
 }
 
 /// Outcome of a chain of two jobs if the run is killed at this call; none if there are fewer calls.
-fn killed_chain(killed_at: usize) -> Option<(usize, Attended)> {
+fn killed_chain(killed_at: usize) -> Option<(usize, VisitOutcome)> {
     let mut host = Clock::default();
     host.clock.set(1000);
     // Both jobs succeed, and the instance is seen in its old state.
@@ -87,7 +87,7 @@ fn killed_chain(killed_at: usize) -> Option<(usize, Attended)> {
 fn a_chain_that_no_tag_names_is_whole_or_was_cut_off() {
     let mut seen = Vec::new();
     for (jobs, attended) in (0..).map_while(killed_chain) {
-        let Attended::Ended(tag) = attended else { continue };
+        let VisitOutcome::Ended(tag) = attended else { continue };
         assert_eq!(tag.jobs.len(), jobs);
         let wanted = if jobs == 2 { RepairResult::Success } else { RepairResult::Failure };
         assert_eq!(tag.result, Some(wanted), "{jobs} jobs");
@@ -184,10 +184,10 @@ fn way_out(joins: bool, opcodes: Vec<Opcode>) -> Option<String> {
         repairer.attend("i", &tags, RepairWish::Repair(&wanted), false).unwrap()
     };
     let begun = attend(&mut world);
-    assert!(matches!(begun.attended, Attended::Begun(_)) && begun.cleanup.is_none(), "{begun:?}");
+    assert!(matches!(begun.attended, VisitOutcome::Begun(_)) && begun.cleanup.is_none(), "{begun:?}");
     (0..9).for_each(|_| world.advance());
     let ended = attend(&mut world);
-    assert!(matches!(ended.attended, Attended::Ended(_)), "{ended:?}");
+    assert!(matches!(ended.attended, VisitOutcome::Ended(_)), "{ended:?}");
     assert_eq!(ended.message.unwrap(), "it broke");
     ended.cleanup
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
-use htools::execute::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, Watched};
+use htools::execute::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, WatchedJob};
 use htools::execute::{ClusterId, Event, InstanceNow, JobClient, NodeTaskError, RunHost};
 use htools::model::known_tags::AUTOREPAIR;
 use htools::plan::arrival::NodeFlags;
@@ -221,7 +221,7 @@ impl JobClient for World {
         self.call(|world| ids.iter().map(|id| world.state(*id)).collect())
     }
 
-    fn next_change(&mut self, jobs: &[Watched], _: Duration) -> Result<Vec<(JobId, JobState)>, CallError> {
+    fn next_change(&mut self, jobs: &[WatchedJob], _: Duration) -> Result<Vec<(JobId, JobState)>, CallError> {
         self.advance();
         self.call(|world| jobs.iter().map(|job| (job.id, world.state(job.id))).collect())
     }

@@ -192,12 +192,12 @@ fn attributes_that_are_no_keys_do_nothing_and_are_told() {
     );
     let of = fleet_of_set(&cib::parse(&xml, "t").unwrap());
     let lines: Vec<String> = of.faults.iter().map(ToString::to_string).collect();
-    let number = |what| format!("has a {what} that is no number between -1e12 and 1e12");
-    let form = "is not of the form of a key";
+    let number = |what| format!("has a {what} that is not a number between -1e12 and 1e12");
+    let form = "does not have the form of a key";
     let own =
         |attribute: &str, fault: &str| format!("attribute htools:key:{attribute} of resource v: {fault}");
     let expected = [
-        "attribute htools:key:pool=1 of the cluster: is no key there".to_owned(),
+        "attribute htools:key:pool=1 of the cluster: is not a key that is allowed there".to_owned(),
         own("system:one=1", form),
         own("system:two=1:x", &number("weight")),
         own("customer:three=NaN:1", &number("value")),
@@ -205,7 +205,7 @@ fn attributes_that_are_no_keys_do_nothing_and_are_told() {
         own("customer:five=2e12:1", &number("value")),
         own("system:_six=1:1", "has a name that cannot begin with '_'"),
         own("customer:#seven=1:1", "has a name that cannot begin with '#'"),
-        own("eight=1", "is no key there"),
+        own("eight=1", "is not a key that is allowed there"),
         own("system:a:b=1:1", form),
         own("=", form),
         own("system:#RAM=0:1", "contradicts another key of this name"),

@@ -113,10 +113,7 @@ pub fn fails(cluster: &Cluster) -> anyhow::Result<()> {
     cluster.exec(&[&["node1"][..], &parameter].concat())?.good()?;
     settled(cluster)?;
     let failed = bring(cluster, &["--journal", &journal(cluster)])?.expect(1)?;
-    said(
-        &failed.stderr,
-        &["compare where resources run with the plan", id, "--undo takes it back", "--resume"],
-    )?;
+    said(&failed.stderr, &["compare where resources run with the plan", id, "--undo undoes it", "--resume"])?;
     // The cause is removed, and the same run is resumed.
     let mended = ["crm_resource", "-r", id, "--delete-parameter", "fail_start_on"];
     cluster.exec(&[&["node1"][..], &mended].concat())?.good()?;
@@ -143,7 +140,7 @@ pub fn killed(cluster: &Cluster) -> anyhow::Result<()> {
     let output = resume(cluster)?.good()?;
     said(&output.stderr, &["Step 2 of 3", "Step 3 of 3", "Done"])?;
     is_at(cluster, &goal)?;
-    said(&resume(cluster)?.good()?.stderr, &["All 3 steps are done already"])
+    said(&resume(cluster)?.good()?.stderr, &["All 3 steps were done before"])
 }
 
 /// A running program that has reached the wait for the cluster.

@@ -291,7 +291,7 @@ pub fn power_on_fails(cluster: &Cluster) -> anyhow::Result<()> {
     // For all that anyone can see, it gets power.
     squeeze.replace_helper("[[ $1 == power-on ]] && exit 0\nexec $OLD \"$@\"")?;
     let output = squeeze.execute(MORNING, &["--boot-timeout=15"])?.expect(1)?;
-    said(&output.stderr, &["wait for node 'node3.vc.test': the node does not answer within 15 s: "])?;
+    said(&output.stderr, &["wait for node 'node3.vc.test': the node did not answer within 15 s: "])?;
     squeeze.restore_helper()?;
     ensure!(squeeze.offline()? == ["node3"], "{:?}", squeeze.nodes()?);
     squeeze.execute(MORNING, &[])?.good()?;
@@ -341,7 +341,7 @@ pub fn killed(cluster: &Cluster) -> anyhow::Result<()> {
     let mut running = Running::start(&mut squeeze.command(&options))?;
     running.wait_for("jobs", READING, |stdout| stdout.lines().filter(|l| l.starts_with(GOT)).count() >= 2)?;
     let output = squeeze.execute(NIGHT, &[])?.expect(1)?;
-    said(&output.stderr, &["another hsqueeze is at work on cluster cluster.vc.test (process "])?;
+    said(&output.stderr, &["another hsqueeze is running on cluster cluster.vc.test (process "])?;
     ensure!(output.stdout.is_empty(), "a plan beside another run{}", output.streams());
     running.signal(rustix::process::Signal::KILL)?;
     running.wait(READING)?.expect(128 + 9)?;

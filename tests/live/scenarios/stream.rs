@@ -37,7 +37,7 @@ pub fn applied_and_undone(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(jobs.len() == goal.steps, "{} jobs for {} steps", jobs.len(), goal.steps);
     goal.is_reached(cluster)?;
     let again = htools(&apply)?.expect(1)?;
-    said(&again.stderr, &["The plan does not fit the cluster any more:\n  step 1, instance 'inst0"])?;
+    said(&again.stderr, &["The plan no longer fits the cluster:\n  step 1, instance 'inst0"])?;
     htools(&["undo", &journal, &source, "-X", "--yes", "--stream", "--ignore-soft-errors"])?.good()?;
     ensure!(placements(cluster)? == before, "the cluster is not as it was");
     Ok(())
@@ -59,7 +59,7 @@ pub fn window_and_pause(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(hbal.jobs()?.len() == jobs && jobs < goal.steps, "jobs during a pause");
     running.signal(Signal::USR1)?;
     let output = running.wait(WHOLE)?.good()?;
-    said(&output.stderr, &["Paused: no new steps are begun", "Going on"])?;
+    said(&output.stderr, &["Paused: no new steps are begun", "Continued"])?;
     nothing_twice(&hbal.finished_jobs()?)?;
     goal.is_reached(cluster)
 }
@@ -71,12 +71,7 @@ pub fn replanned(cluster: &Cluster) -> anyhow::Result<()> {
     let output = hbal.run(&["--stream", "--on-failure=replan"])?.expect(1)?;
     said(
         &output.stderr,
-        &[
-            "inst02.vc.test",
-            "lvcreate",
-            "; another plan is made for what is left\n",
-            "what was left was planned anew",
-        ],
+        &["inst02.vc.test", "lvcreate", "; making another plan for the rest\n", "the rest was planned again"],
     )?;
     let jobs = hbal.finished_jobs()?;
     let about = |name: &str| jobs.iter().filter(|job| job.opcodes[0]["instance_name"] == name).count();

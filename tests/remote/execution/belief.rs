@@ -17,8 +17,8 @@ use super::several;
 use super::signals::held;
 use super::squeeze::{self, MORNING, NIGHT, has};
 
-const HEADING: &str = "The cluster is not as planned:\n";
-const ERROR: &str = "all jobs ended in success, but the cluster is not as planned: see ";
+const HEADING: &str = "The cluster differs from the plan:\n";
+const ERROR: &str = "all jobs succeeded, but the cluster differs from the plan: see ";
 const INST01: &str = "  instance 'inst01.vc.test' is on node1.vc.test and node2.vc.test, and should be on ";
 
 /// A daemon that ignores opcodes with this text but reports success.
@@ -44,7 +44,7 @@ fn a_job_that_did_nothing() {
     assert_eq!(stderr.matches(", and should be ").count(), 1, "{stderr}");
     // The run is over, but the cluster is not as planned; a later resumption notices this, too.
     let (_, stderr) = place.resume().ends(1);
-    assert!(stderr.starts_with(&format!("All 13 steps are done already\n{HEADING}{INST01}")), "{stderr}");
+    assert!(stderr.starts_with(&format!("All 13 steps were done before\n{HEADING}{INST01}")), "{stderr}");
     let (primary, secondary) = planned("inst01");
     place.world.lock().cluster.place("inst01.vc.test", &primary, &secondary);
     place.resume().ends(0);
@@ -116,10 +116,7 @@ fn a_cluster_that_cannot_be_read_then() {
     place.world.change(|state| state.always.insert("Query", vec![Act::Close]));
     place.world.hold(false);
     let (_, stderr) = running.wait().ends(1);
-    has(
-        &stderr,
-        "Error: hbal: all jobs ended in success, but it is unknown whether the cluster is as planned: ",
-    );
+    has(&stderr, "Error: hbal: all jobs succeeded, but the cluster could not be compared with the plan: ");
     place.world.change(|state| state.always.clear());
     place.resume().ends(0);
 }

@@ -25,7 +25,10 @@ fn closed_before_a_submission_is_entered() {
     place.world.instead("SubmitManyJobs", vec![Act::Close]);
     let (stdout, stderr) = place.execute(&[]).ends(0);
     assert_eq!(stdout, output());
-    assert!(stderr.contains("closed the connection without an answer; Ganeti's queue is asked"), "{stderr}");
+    assert!(
+        stderr.contains("closed the connection without an answer; looking for the jobs in Ganeti's queue"),
+        "{stderr}"
+    );
     assert_eq!(place.world.lock().submissions.len(), 13);
     complete(&place);
 }

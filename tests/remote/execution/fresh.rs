@@ -40,7 +40,8 @@ fn a_cluster_that_never_rests() {
             cluster.place("inst09.vc.test", primary, secondary);
         });
         let (stdout, stderr) = place.execute(if json { &["--json"] } else { &[] }).ends(1);
-        let error = "Error: hbal: the cluster changes faster than plans can be made; nothing was executed\n";
+        let error =
+            "Error: hbal: nothing was executed, because the cluster changed each time a plan was ready\n";
         assert!(stderr.ends_with(error), "{stderr}");
         assert_eq!(stderr.matches("so the plan is made anew").count(), 4);
         assert_eq!(place.world.lock().submissions.len(), 0);

@@ -110,7 +110,7 @@ fn a_failure_ends_the_run() {
         "{stderr}"
     );
     let (_, stderr) = Running::start(command(&place, &["balance", "--resume", "J"])).wait().ends(1);
-    assert!(stderr.contains("has failed in this run; let hgroup make a new plan"), "{stderr}");
+    assert!(stderr.contains("failed in this run\nHint: make a new plan with hgroup"), "{stderr}");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn options_of_plans_mean_nothing_to_status() {
     for option in ["-X", "--resume=J"] {
         let (_, stderr) = Running::start(command(&place, &["status", option])).wait().ends(1);
         assert!(
-            stderr.contains("means nothing to `hgroup status'\n")
+            stderr.contains("does not apply to `hgroup status'\n")
                 && stderr.contains("`hgroup compress', `hgroup balance'"),
             "{stderr}"
         );

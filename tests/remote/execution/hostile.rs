@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use htools::execute::job::{JobId, JobStatus, RunInfo, Watched};
+use htools::execute::job::{JobId, JobStatus, RunInfo, WatchedJob};
 use htools::execute::journal::{self, Read};
 use htools::execute::{
     Ending, Event, JobClient, LuxiClient, NodeTaskError, RapiClient, Report, RunHost, Runner,
@@ -94,7 +94,7 @@ fn silence_and_floods_end() {
         place.world.instead("QueryJobs", acts);
         assert!(hasty(&place).states(&[JobId(24)]).is_err());
     }
-    let watched = Watched { id: JobId(24), status: JobStatus::Running };
+    let watched = WatchedJob { id: JobId(24), status: JobStatus::Running };
     place.world.instead("WaitForJobChange", vec![Act::Endless(b"[".repeat(4096), Duration::ZERO)]);
     assert!(hasty(&place).next_change(&[watched], Duration::from_secs(30)).is_err());
     assert!(start.elapsed() < Duration::from_secs(30));
@@ -178,7 +178,7 @@ fn submissions_without_an_answer_are_not_repeated() {
 
 /// Number of calls in two seconds by a client that waits for an unchanged job.
 fn asked(place: &Place, client: &mut dyn JobClient, kind: &str) -> usize {
-    let watched = Watched { id: JobId(24), status: JobStatus::Running };
+    let watched = WatchedJob { id: JobId(24), status: JobStatus::Running };
     place.world.lock().calls.clear();
     assert_eq!(client.next_change(&[watched], Duration::from_secs(2)), Ok(vec![]));
     place.world.lock().calls.get(kind).copied().unwrap_or_default()

@@ -137,7 +137,7 @@ fn state_directories_that_are_not_trusted() {
         assert_eq!(stderr, wanted);
     };
     fs::set_permissions(place.path("state/htools"), Permissions::from_mode(0o777)).unwrap();
-    refused("others can write to it (mode 0777); use: chmod go-w");
+    refused("other users can write to it (mode 0777)\nHint: chmod go-w takes the right from other users");
     // Another place for the journal avoids the problem.
     place.execute(&["-l", "1"]).ends(0);
     fs::rename(place.path("state/htools"), place.path("elsewhere")).unwrap();
@@ -154,7 +154,7 @@ fn sources_that_take_no_jobs() {
     let mut command = super::program::hbal(place.directory.path());
     command.args(["-X", "-t"]).arg(data);
     let (stdout, stderr) = super::program::Running::start(command).wait().ends(1);
-    let wanted = "Error: hbal: Execution of commands possible only on LUXI\n";
+    let wanted = "Error: hbal: Execution of commands possible only on LUXI\nHint: name a live cluster with -L or -m ADDRESS\n";
     assert_eq!((stdout.as_str(), stderr.as_str()), ("", wanted));
 }
 

@@ -267,7 +267,7 @@ fn a_run_that_is_killed_goes_on() {
     assert_eq!(names.len(), jobs.len());
     let (stdout, stderr) = run(&place, &["redistribute", "--resume", "J"]).ends(0);
     assert_eq!(stdout, "");
-    assert!(stderr.contains(" steps are done already\n"), "{stderr}");
+    assert!(stderr.contains(" steps were done before\n"), "{stderr}");
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn a_run_that_is_interrupted_goes_on() {
     let (_, stderr) = running.wait().ends(0);
     let jobs = place.world.new_jobs().len();
     if jobs == 1 {
-        assert!(stderr.contains("hgroup --resume J goes on from here"), "{stderr}");
+        assert!(stderr.contains("hgroup --resume J continues the run"), "{stderr}");
     }
     run(&place, &["compress", "--resume", "J"]).ends(0);
     ["node4", "node5", "node6"].into_iter().for_each(|node| is_empty(&place, node));

@@ -200,5 +200,8 @@ fn a_run_over_luxi_cannot_go_on_over_rapi() {
     let mut command = hbal(place.directory.path());
     command.args(["-m", &rapi.url(), "--resume", "J"]);
     let (_, stderr) = Running::start(command).wait().ends(1);
-    assert_eq!(stderr, "Error: J: this run was begun over LUXI, and RAPI cannot go on with it; use --luxi\n");
+    assert_eq!(
+        stderr,
+        "Error: J: a run that was begun over LUXI cannot be resumed over RAPI\nHint: use --luxi\n"
+    );
 }

@@ -47,7 +47,7 @@ fn the_first_interrupt_lets_the_set_end() {
     assert_eq!(lines[12], "  Executing jobset for instances inst06.vc.test,inst03.vc.test");
     assert_eq!(lines.len(), 15);
     assert!(
-        stderr.ends_with("With the same --luxi or --master, hbal --resume J goes on from here\n"),
+        stderr.ends_with("With the same --luxi or --master, hbal --resume J continues the run\n"),
         "{stderr}"
     );
     assert_eq!(place.world.lock().submissions.len(), 1);
@@ -63,7 +63,7 @@ pub fn resumed(place: &Place, next: u64) -> String {
     assert_eq!(stdout, whole[at..], "{said}");
     complete(place);
     let (stdout, stderr) = place.resume().ends(0);
-    assert_eq!((stdout.as_str(), stderr.as_str()), ("", "All 13 steps are done already\n"));
+    assert_eq!((stdout.as_str(), stderr.as_str()), ("", "All 13 steps were done before\n"));
     complete(place);
     said
 }

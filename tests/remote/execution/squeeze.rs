@@ -119,10 +119,7 @@ fn a_night_that_was_approved() {
     off(&place, &["node4", "node6"]);
     let count = jobs(&place).len();
     let (_, stderr) = apply().ends(1);
-    has(
-        &stderr,
-        "The plan does not fit the cluster any more:\n  step 1, drain node6.vc.test: this is not to be done now\n",
-    );
+    has(&stderr, "The plan no longer fits the cluster:\n  step 1, drain node6.vc.test: no longer needed\n");
     assert_eq!(jobs(&place).len(), count);
 }
 
@@ -221,7 +218,10 @@ fn a_drained_node_is_no_loop() {
         cluster.tag("node4.vc.test", "htools:standby:1");
     }
     let (_, stderr) = execute(&place, MORNING, &["-q"]).ends(1);
-    has(&stderr, "node4.vc.test was set online and is still out of use: is it drained?\n");
+    has(
+        &stderr,
+        "node node4.vc.test was set online but is still not in use\nHint: check whether the node is drained\n",
+    );
     assert_eq!(jobs(&place).iter().filter(|job| *job == "power-on node4").count(), 1);
 }
 
@@ -251,13 +251,13 @@ fn one_at_a_time_and_later_the_rest() {
     running.until("Got job IDs 25,26\n");
     let (stdout, stderr) = execute(&place, NIGHT, &[]).ends(1);
     assert_eq!(stdout, "");
-    has(&stderr, "Error: another hsqueeze is at work on cluster cluster.vc.test (process ");
+    has(&stderr, "Error: another hsqueeze is running on cluster cluster.vc.test (process ");
     running.signal(Signal::INT);
     running.until("Cancel request registered");
     place.world.hold(false);
     let (stdout, stderr) = running.wait().ends(0);
     has(&stdout, "Exiting early due to user request, \n1jobset(s) submitted: \n");
-    has(&stderr, "hsqueeze --resume J goes on from here");
+    has(&stderr, "hsqueeze --resume J continues the run");
     let (_, stderr) = Running::start(command(&place, &["--resume", "J"])).wait().ends(0);
     has(&stderr, "steps are done, in ");
     off(&place, &["node4", "node6"]);
@@ -274,7 +274,7 @@ fn a_run_that_was_killed_after_a_failure() {
     let (_, stderr) = Running::start(command(&place, &["--resume", "J", "--journal", "K"])).wait().ends(1);
     has(
         &stderr,
-        "J: step 2, drain node 'node4.vc.test', has failed in this run; let hsqueeze make a new plan; taken back: undrain node6.vc.test",
+        "J: step 2, drain node 'node4.vc.test', failed in this run; taken back: undrain node6.vc.test\nHint: make a new plan with hsqueeze",
     );
     all_in_use(&place);
 }
@@ -296,7 +296,7 @@ fn over_the_remote_api() {
     assert_eq!(stdout, "");
     has(
         &stderr,
-        "Error: hsqueeze: the remote API cannot switch the power of nodes: --exec with --master needs --power-command\n",
+        "Error: hsqueeze: the remote API cannot switch the power of nodes\nHint: use --power-command with --exec and --master\n",
     );
     assert_eq!(place.world.lock().submissions.len(), 0);
     let (stdout, stderr) = run(&[NIGHT, &["-q", "--power-command=./switch -s north"]].concat()).ends(0);
@@ -406,8 +406,8 @@ fn the_remote_api_copies_no_disks() {
     let (_, stderr) = Running::start(command).wait().ends(1);
     has(
         &stderr,
-        "Error: hsqueeze: the remote API cannot move instances with disks on one node only, such as inst12.vc.test: \
-         use --luxi on the master, or leave --all out\n",
+        "Error: hsqueeze: the remote API cannot move instances with disks on one node only, such as inst12.vc.test\n\
+         Hint: use --luxi on the master, or omit --all\n",
     );
     assert_eq!(place.world.lock().submissions.len(), 0);
 }

@@ -37,7 +37,7 @@ fn steps_begin_as_soon_as_they_may() {
     assert_eq!(plan(&stdout), plan(&output()));
     assert!(widest(&place) > 3, "{}", widest(&place));
     let (stdout, stderr) = place.resume().ends(0);
-    assert_eq!((stdout.as_str(), stderr.as_str()), ("", "All 13 steps are done already\n"));
+    assert_eq!((stdout.as_str(), stderr.as_str()), ("", "All 13 steps were done before\n"));
 }
 
 #[test]
@@ -79,8 +79,8 @@ fn another_plan_is_made_without_what_failed() {
     let place = Place::new();
     place.world.lock().fates.insert(25, Fate::Fails("no room"));
     let (stdout, stderr) = place.execute(&["--stream", "--on-failure=replan", "--max-parallel=1"]).ends(1);
-    assert!(stderr.contains("; another plan is made for what is left\n"), "{stderr}");
-    assert!(stderr.contains("what was left was planned anew"), "{stderr}");
+    assert!(stderr.contains("; making another plan for the rest\n"), "{stderr}");
+    assert!(stderr.contains("the rest was planned again"), "{stderr}");
     assert_eq!(stdout.matches("Initial score: ").count(), 2, "{stdout}");
     // The instance of the first job does not move again.
     let jobs = place.world.new_jobs();
@@ -95,7 +95,7 @@ fn nothing_begins_that_would_end_too_late() {
     let place = Place::new();
     let (stdout, stderr) = place.execute(&["--max-duration=1s", "--stream"]).ends(0);
     assert!(!stdout.contains("Got job"), "{stdout}");
-    let wanted = "The time is up: 0 of 13 steps are done, 13 are left; hbal --resume J goes on from here\n";
+    let wanted = "The time is up: 0 of 13 steps are done, 13 are left; hbal --resume J continues the run\n";
     assert!(stderr.ends_with(wanted), "{stderr}");
     assert_eq!(place.journal().last().unwrap()["ending"], "out of time");
     // By jobsets the result is the same; the next night there is enough time.
@@ -117,7 +117,7 @@ fn jobsets_have_windows_and_pauses_too() {
     running.signal(Signal::USR1);
     let (_, stderr) = running.wait().ends(0);
     assert!(stderr.contains("Paused: no new steps are begun until the next SIGUSR1\n"), "{stderr}");
-    assert!(stderr.contains("Going on\n"), "{stderr}");
+    assert!(stderr.contains("Continued\n"), "{stderr}");
     complete(&place);
 }
 
@@ -133,20 +133,17 @@ fn a_saved_plan_is_applied_and_taken_back() {
     complete(&place);
     // A plan can be applied only once.
     let (_, stderr) = htools(&place, &["apply", "P", "-X"]).ends(1);
-    assert!(
-        stderr.contains("The plan does not fit the cluster any more:\n  step 1, instance 'inst01"),
-        "{stderr}"
-    );
+    assert!(stderr.contains("The plan no longer fits the cluster:\n  step 1, instance 'inst01"), "{stderr}");
     // Every step is reversed, in the opposite order. The initial state was not N+1 happy, so the way back breaks soft
     // rules.
     let (_, stderr) = htools(&place, &["undo", "J", "-X"]).ends(1);
-    assert!(stderr.contains("the moves cannot be taken back as the cluster is now: step "), "{stderr}");
+    assert!(stderr.contains("the moves cannot be undone on the present cluster: step "), "{stderr}");
     let (stdout, _) = htools(&place, &["undo", "J", "-X", "--ignore-soft-errors", "--journal=K"]).ends(0);
     assert!(stdout.starts_with("13 moves taken back:\n"), "{stdout}");
     assert_eq!(place.world.lock().cluster.places(), before);
     assert_ne!(before, end());
     let (_, stderr) = htools(&place, &["undo", "J", "--ignore-soft-errors"]).ends(1);
-    assert!(stderr.contains("and the step took it to "), "{stderr}");
+    assert!(stderr.contains("but the step moved it to "), "{stderr}");
 }
 
 #[test]
@@ -156,7 +153,7 @@ fn a_plan_for_another_cluster_is_refused() {
     place.world.lock().cluster.set_uuid("another");
     let (stdout, stderr) = htools(&place, &["apply", "P", "-X"]).ends(1);
     assert_eq!((stdout.as_str(), stderr.lines().count()), ("", 1), "{stderr}");
-    assert!(stderr.contains("P: this is a plan for cluster cluster.vc.test (4b4f7ff0-"), "{stderr}");
+    assert!(stderr.contains("P: the plan is for cluster cluster.vc.test (4b4f7ff0-"), "{stderr}");
 }
 
 #[test]
@@ -182,7 +179,7 @@ fn nodes_go_down_and_come_up_as_a_stream() {
     squeeze::execute(&place, squeeze::MORNING, &["--drbd", "--stream", "--journal=K"]).ends(0);
     assert_eq!(place.world.lock().cluster.idle_nodes(), [[""; 0]; 3]);
     let (_, stderr) = squeeze::execute(&place, squeeze::NIGHT, &["--stream", "--on-failure=replan"]).ends(1);
-    assert!(stderr.contains("--on-failure=replan means nothing to hsqueeze"), "{stderr}");
+    assert!(stderr.contains("option --on-failure=replan does not apply to hsqueeze"), "{stderr}");
 }
 
 #[test]

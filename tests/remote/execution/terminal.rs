@@ -93,7 +93,7 @@ fn a_plan_that_is_a_document_is_shown_before_the_question() {
 /// On a terminal, hspace reports the disk template that it chose. Scripts get the standard error that they know.
 #[test]
 fn the_template_that_was_taken() {
-    let note = "Note: disk template 'diskless', the first of the cluster's policy, is taken\r\n";
+    let note = "Note: disk template 'diskless', the first of the cluster's policy, is used\r\n";
     for (more, told) in [(&[][..], true), (&["-q"], false), (&["--disk-template=diskless"], false)] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
         command.args(["hspace", "-t", "data/groups.data"]).args(more).env_remove("HTOOLS");

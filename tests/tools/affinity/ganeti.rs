@@ -21,7 +21,7 @@ fn keys() -> String {
 
 #[test]
 fn instances_that_should_run_are_placed_by_the_keys_in_tags() {
-    let told = of_ganeti(&[], &keys()).code(0).stderr(contains("the load of nodes is not known"));
+    let told = of_ganeti(&[], &keys()).code(0).stderr(contains("the load of nodes is unknown"));
     let text = String::from_utf8(told.get_output().stdout.clone()).unwrap();
     let heads: Vec<&str> = text.lines().filter(|line| line.contains(" (")).collect();
     let first =
@@ -43,8 +43,8 @@ fn instances_that_should_run_are_placed_by_the_keys_in_tags() {
 fn tags_that_are_no_keys_are_named_and_do_nothing() {
     let odd = keys().replace("htools:key:_ssd:1", "htools:key:_ssd:blue").replace(":web:1:-40", ":web:1");
     of_ganeti(&[], &odd).code(0).stderr(
-        contains("htools:key:_ssd:blue of node node2: has a value that is no number")
-            .and(contains("htools:key:customer:web:1 of instance web1: is not of the form of a key"))
+        contains("htools:key:_ssd:blue of node node2: has a value that is not a number")
+            .and(contains("htools:key:customer:web:1 of instance web1: does not have the form of a key"))
             .and(contains("node node2 has no key '_ssd', which others have")),
     );
 }
@@ -91,11 +91,11 @@ fn instances_stay_with_the_sticky_keys_of_their_nodes() {
 fn options_of_one_kind_of_cluster_are_refused_for_the_other() {
     hplace(&["--ram-ratio", "2"], small("", ""))
         .code(1)
-        .stderr(contains("--ram-ratio is for Ganeti clusters"));
+        .stderr(contains("--ram-ratio applies only to Ganeti clusters"));
     for (words, problem) in [
         (&["--ram-ratio", "-1"][..], "between 0 and 1000"),
-        (&["--stickiness", "3"], "--stickiness means nothing"),
-        (&["-x", "data/pacemaker-small.xml"], "or one cluster: -x FILE"),
+        (&["--stickiness", "3"], "--stickiness does not apply to placement by keys"),
+        (&["-x", "data/pacemaker-small.xml"], "or one cluster\nHint: name a document with -j FILE"),
     ] {
         of_ganeti(words, &keys()).code(1).stdout("").stderr(contains(problem));
     }
@@ -151,10 +151,13 @@ fn plans_are_shown_saved_and_read_again() {
     for (words, problem) in [
         (
             &["--strategy", "affinity", "-j", "data/affinity.json", "--plan"][..],
-            "--plan is for Ganeti clusters",
+            "--plan applies only to Ganeti clusters",
         ),
         (&["--strategy", "affinity", "-t", "data/keys.data", "--plan", "--json"], "exclude each other"),
-        (&["--strategy", "affinity", "-t", "data/keys.data", "--print-plan", "dot"], "without --plan"),
+        (
+            &["--strategy", "affinity", "-t", "data/keys.data", "--print-plan", "dot"],
+            "--print-plan needs --plan",
+        ),
         (&["-t", "data/keys.data", "--save-plan", &file], "--save-plan belongs to `hplace affinity'"),
         (&["-t", "data/keys.data", "--plan"], "--plan belongs to `hplace affinity'"),
     ] {

@@ -75,16 +75,15 @@ fn clusters_that_cannot_be_filled() {
     }
     policy("drbd", "");
     let words = ["hspace", "-q", "-t", "c.data"];
-    let message = "the cluster's policy has no instance sizes to begin with; give one with --tiered-alloc";
+    let message = "the cluster's policy has no maximum instance size\nHint: give a size with --tiered-alloc";
     let summary = "The cluster has 1 nodes and the following resources:\n  MEM 1, DSK 1, CPU 1, VCPU 4.\n\
                    There are no initial instances on the cluster.\n";
     assert_eq!(place.fails(&words, message).stdout, summary);
     // The earlier output remains.
     let words = [&words[..], &["--tiered-alloc=1,1,1"]].concat();
-    let message =
-        "nowhere to place new instances: there are no two online nodes of one group where they may go";
+    let message = "new instances have no allowed nodes: no group has two online nodes";
     assert_eq!(place.fails(&words, message).stdout, summary);
     assert_eq!(place.fails(&[&words[..], &["--json"]].concat(), message).stdout, "");
     let words = [&words[..], &["--disk-template=ext", "-O", "n1"]].concat();
-    place.fails(&words, "nowhere to place new instances: there is no online node where they may go");
+    place.fails(&words, "new instances have no allowed nodes: no node is online");
 }

@@ -34,7 +34,7 @@ fn nothing_to_plan_for() {
     fails(&["--ignore-non-redundant", "--full-evacuation"], "Not enough capacity to move secondaries");
     fails(
         &["--ignore-non-redundant", "--offline-maintenance", "--honour-run-state"],
-        "2 instances run on the nodes to be maintained: web, big; stop them first (-f plans all the same)",
+        "2 instances run on the nodes to be maintained: web, big\nHint: stop them first, or plan with them running with -f",
     );
     let run = place.run(&["hroller", "-v", "-t", "c.data"]);
     let detail = "Not enough capacity to move non-redundant instances: node 'n2' cannot be emptied of them\n";
@@ -50,7 +50,7 @@ fn masters() {
     let place = Place::new();
     let none = "o master node found; the source may not know it";
     place.write("c.data", CLUSTER.replace("|M|", "|N|"));
-    place.fails(&["hroller", "-q", "-t", "c.data"], &format!("N{none} (-f goes on without)"));
+    place.fails(&["hroller", "-q", "-t", "c.data"], &format!("N{none}\nHint: -f plans without a master"));
     let run = place.run(&["hroller", "-q", "-t", "c.data", "-f", "--ignore-non-redundant"]);
     assert_eq!((run.status, run.stderr), (Some(0), format!("Warning: n{none}\n")));
     place.write("c.data", CLUSTER.replace("|N|", "|M|"));

@@ -320,7 +320,7 @@ fn refuses(run: &Run, kind: &str, words: &[&str]) {
     assert_eq!(run.status, Some(1), "{words:?}: {}", run.stderr);
     let last = run.stderr.lines().last().unwrap();
     let begins = last.starts_with(&format!("Error: {kind} '"));
-    let ends = last.ends_with("': Ganeti can have no such name, so there are no commands or jobs with it");
+    let ends = last.ends_with("': the name is not valid in Ganeti, so it is not used in commands or jobs");
     assert!(begins && ends, "{words:?}: {}", run.stderr);
     assert!(!run.stderr.contains(|c: char| c.is_control() && c != '\n'), "{words:?}: {}", run.stderr);
 }

@@ -30,10 +30,10 @@ fn names_in_options() {
     }
     // The groups are listed, so that the user can correct the option.
     let run = place.run(&["hbal", "-t", &good, "-G", "nope"]);
-    let list = "Node group nope not found. Node group list is:\n  default\nError: Aborting: -G needs the name or UUID of one of these groups\n";
+    let list = "Node group nope not found. Node group list is:\n  default\nError: Aborting.\nHint: -G needs the name or UUID of one of these groups\n";
     assert_eq!((run.status, run.stderr.as_str()), (Some(1), list));
     let run = place.run(&["hbal", "-t", &sample("groups.data"), "--json"]);
-    let list = "Found multiple node groups:\n  rack-a\n  rack-b\n  archive\nError: Aborting: choose a group with -G NAME, the worst with --worst-group, or all with --all-groups\n";
+    let list = "Found multiple node groups:\n  rack-a\n  rack-b\n  archive\nError: Aborting.\nHint: choose a group with -G NAME, or use --worst-group or --all-groups\n";
     assert_eq!((run.status, run.stderr.as_str(), run.stdout.as_str()), (Some(1), list, ""));
 }
 
@@ -44,13 +44,13 @@ fn what_this_version_cannot_do() {
     for tool in ["hbal", "hinfo", "hspace", "hcheck", "hroller"] {
         let missing = "failed to load data, aborting: nosuch/groups.json: cannot be read: No such file or directory (os error 2)";
         place.fails(&[tool, "-m", "file://nosuch"], missing);
-        let no_socket = "failed to load data, aborting: nosuch: there is no such socket: \
+        let no_socket = "failed to load data, aborting: nosuch: there is no such socket; \
              this machine is probably not the master of a cluster";
         place.fails(&[tool, "-Lnosuch"], no_socket);
         place.fails(
             &[tool],
-            "failed to load data, aborting: No backend selected! Exiting. \
-             Name one: -t FILE, -m ADDRESS (RAPI), or -L (LUXI)",
+            "failed to load data, aborting: No backend selected! Exiting.\n\
+             Hint: name a cluster with -t FILE, -m ADDRESS (RAPI) or -L (LUXI)",
         );
         place.fails(
             &[tool, "-t", &good, "-m", "x"],
@@ -60,9 +60,12 @@ fn what_this_version_cannot_do() {
     }
     // This is reported before any request, and no password is sent.
     let overheard = "failed to load data, aborting: http://user:***@192.0.2.1:5080: the password would be sent as plain text, \
-         which others in the network can read: use https://, or --insecure-http";
+         which others in the network can read\nHint: use https://, or allow plain text with --insecure-http";
     place.fails(&["hinfo", "-m", "http://user:secret@192.0.2.1:5080"], overheard);
-    let run = place.fails(&["hbal", "-t", &good, "-X"], "hbal: Execution of commands possible only on LUXI");
+    let run = place.fails(
+        &["hbal", "-t", &good, "-X"],
+        "hbal: Execution of commands possible only on LUXI\nHint: name a live cluster with -L or -m ADDRESS",
+    );
     assert_eq!(run.stdout, "", "before the search");
 }
 

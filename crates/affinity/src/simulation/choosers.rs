@@ -10,7 +10,7 @@ use htools_model::{Draft, Instance, InstanceDetails, InstanceIdx, NodeIdx, TagAr
 use htools_pacemaker::preference::Preference;
 use htools_pacemaker::working_set::{Host, HostState, Strategy, WorkingSet};
 use htools_pacemaker::{AllocationScore, AttributeIdx, Capacities, HostIdx, ScoreTable};
-use htools_search::place::{Conditions, Fit, Newcomer, Targets, find};
+use htools_search::place::{Conditions, InstanceToPlace, PlaceTester, Targets, find};
 
 /// A strategy, with its state about the running machines. It knows those that are there at the beginning.
 pub(super) trait Chooser {
@@ -168,14 +168,15 @@ impl<'t> ByScore<'t> {
 impl Chooser for ByScore<'_> {
     fn choose(&mut self, rental: usize, _: &Tenants<'_>) -> Option<usize> {
         let instance = self.instance(rental);
-        let newcomer = Newcomer::from(&instance);
+        let newcomer = InstanceToPlace::from(&instance);
         let found = find(&self.draft, &self.nodes, newcomer, &self.targets, &Conditions::default());
         found.best.map(|(_, place)| place.placement.primary.get())
     }
 
     fn started(&mut self, rental: usize, node: usize) {
         let instance = self.instance(rental);
-        let place = Fit::new(&self.draft, &instance, &Conditions::default()).single(NodeIdx::new(node));
+        let place =
+            PlaceTester::new(&self.draft, &instance, &Conditions::default()).single(NodeIdx::new(node));
         let place = place.expect("the rule of the cluster is that of the fleet");
         let idx = self.spare.pop().unwrap_or_else(|| InstanceIdx::new(self.draft.instances.len()));
         self.draft.enter(idx, &instance, &place);

@@ -1,7 +1,7 @@
 //! Simulation of one strategy, day by day.
 
 use super::choosers::{ByKeys, ByPreference, ByScore, Chooser, hosts};
-use super::gauge::Gauge;
+use super::gauge::NodeReadings;
 use super::nights::{self, NightMove};
 use super::tenants::Tenants;
 use super::timeline::{Timeline, TimelineEvent};
@@ -19,7 +19,7 @@ pub(super) fn run(
 ) -> SimulatedRun {
     let set = hosts(timeline);
     let mut course = SimulatedDays::begin(timeline, wishes, &set, contender, nights);
-    timeline.events().into_iter().for_each(|(time, event)| course.go_on(time, event));
+    timeline.events().into_iter().for_each(|(time, event)| course.process(time, event));
     course.result(contender)
 }
 
@@ -36,7 +36,7 @@ pub(super) struct SimulatedDays<'t> {
     pub(super) tenants: Tenants<'t>,
     chooser: Box<dyn Chooser + 't>,
     nights: NightWork,
-    gauge: Gauge,
+    gauge: NodeReadings,
     refused: RefusedRentals,
     days: Vec<SimulatedDay>,
 }
@@ -57,7 +57,7 @@ impl<'t> SimulatedDays<'t> {
         };
         let mut tenants = Tenants::none(timeline, wishes);
         timeline.residents().for_each(|(rental, node)| tenants.settle(rental, node, 0.0));
-        let mut gauge = Gauge::default();
+        let mut gauge = NodeReadings::default();
         gauge.read(&tenants);
         SimulatedDays {
             tenants,
@@ -70,7 +70,7 @@ impl<'t> SimulatedDays<'t> {
     }
 
     /// Advances to `time`, and processes an event.
-    pub(super) fn go_on(&mut self, time: f64, event: TimelineEvent) {
+    pub(super) fn process(&mut self, time: f64, event: TimelineEvent) {
         self.gauge.wait_until(time);
         match event {
             TimelineEvent::Leave(rental) => self.leave(rental, time),

@@ -4,7 +4,7 @@ use super::tenants::Tenants;
 
 /// Readings of the nodes from event to event.
 #[derive(Default)]
-pub(super) struct Gauge {
+pub(super) struct NodeReadings {
     now: f64,
     unevenness: f64,
     /// Unevenness times days: of all completed days, and of the present day.
@@ -16,7 +16,7 @@ pub(super) struct Gauge {
     pub(super) peak: f64,
 }
 
-impl Gauge {
+impl NodeReadings {
     /// Advances the time without a change of the nodes.
     pub(super) fn wait_until(&mut self, time: f64) {
         self.over_day += self.unevenness * (time - self.now);

@@ -14,7 +14,7 @@ use htools_model::random::Random;
 use htools_model::{Instance, InstanceDetails, proximity};
 use htools_pacemaker::working_set::{Resource, WorkingSet};
 use htools_pacemaker::{AllocationScore, HostIdx, ResourceIdx, place};
-use htools_search::place::{Conditions, Newcomer, Targets, plain};
+use htools_search::place::{Conditions, InstanceToPlace, Targets, plain};
 
 fn node(name: &str, ram: i64, keys: &[(&str, f64)]) -> FleetNode {
     let key = |(name, value): &(&str, f64)| NodeKey { name: (*name).to_owned(), value: *value, sticky: None };
@@ -67,7 +67,7 @@ fn one_by_one(fleet: Fleet, days: u32) -> Timeline {
 fn places(timeline: &Timeline, contender: Contender) -> Vec<Option<usize>> {
     let (wishes, set) = (timeline.wishes(), hosts(timeline));
     let mut course = SimulatedDays::begin(timeline, &wishes, &set, contender, NightWork::Counted);
-    timeline.events().into_iter().for_each(|(time, event)| course.go_on(time, event));
+    timeline.events().into_iter().for_each(|(time, event)| course.process(time, event));
     (0..timeline.rentals().len()).map(|rental| course.tenants.running.get(&rental).copied()).collect()
 }
 
@@ -167,10 +167,10 @@ fn times_and_rates_are_checked() {
         Timeline::new(fleet(), vec![Rental { machine: 0, arrives, leaves }], 3).unwrap_err().to_string()
     };
     for arrives in [-0.5, f64::NAN, f64::INFINITY] {
-        assert_eq!(timeline(arrives, None), "vm 'm': arrives: not a number of days, at least 0");
+        assert_eq!(timeline(arrives, None), "vm 'm': arrives must be a number of days, 0 or more");
     }
     for leaves in [0.5, 1.0, f64::NAN, f64::INFINITY] {
-        assert_eq!(timeline(1.0, Some(leaves)), "vm 'm': leaves: not a number of days after it arrives");
+        assert_eq!(timeline(1.0, Some(leaves)), "vm 'm': leaves must be a number of days after arrives");
     }
     let drawn = |per_day, lifetime, days| {
         PoissonArrivals { per_day, lifetime, days, seed: 1 }
@@ -260,7 +260,8 @@ fn found(timeline: &Timeline, running: &BTreeMap<usize, usize>, rental: usize) -
     let nodes = cluster.all_nodes();
     let usable = nodes.iter().copied().filter(|node| !cluster.node(*node).spec.offline).collect();
     let targets = Targets::Singles(usable);
-    let found = plain::find(&cluster, &nodes, Newcomer::from(&instance), &targets, &Conditions::default());
+    let found =
+        plain::find(&cluster, &nodes, InstanceToPlace::from(&instance), &targets, &Conditions::default());
     found.best.map(|(_, place)| place.placement.primary.get())
 }
 
@@ -313,7 +314,7 @@ fn every_choice_is_that_of_the_program_itself_and_no_node_is_overfull() {
                     sum.kept += now.kept * (time - last);
                 }
                 last = time;
-                course.go_on(time, event);
+                course.process(time, event);
                 for (at, node) in timeline.fleet().nodes.iter().enumerate() {
                     let rentals = course.tenants.running.iter().filter(|(_, node)| **node == at);
                     let used: i64 = rentals.clone().map(|(rental, _)| timeline.machine(*rental).ram.0).sum();

@@ -24,10 +24,10 @@ pub struct Rental {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum TimelineError {
     /// The arrival time is invalid.
-    #[error("vm '{}': arrives: not a number of days, at least 0", shown_name(.0))]
+    #[error("vm '{}': arrives must be a number of days, 0 or more", shown_name(.0))]
     Arrives(String),
     /// The departure is before the arrival.
-    #[error("vm '{}': leaves: not a number of days after it arrives", shown_name(.0))]
+    #[error("vm '{}': leaves must be a number of days after arrives", shown_name(.0))]
     Leaves(String),
     /// The fleet has no such machine.
     #[error("there is no machine {0} in the fleet")]
@@ -36,16 +36,16 @@ pub enum TimelineError {
     #[error("more than {MOST_RENTALS} machines would arrive")]
     TooMany,
     /// The number of days is out of range.
-    #[error("days: between 1 and {MOST_DAYS}")]
+    #[error("days must be between 1 and {MOST_DAYS}")]
     Days,
     /// The rate of arrivals is invalid.
-    #[error("arrivals a day: not a number above 0")]
+    #[error("the arrivals per day must be a number above 0")]
     Rate,
     /// The lifetime is invalid.
-    #[error("lifetime: not a number of days above 0")]
+    #[error("the lifetime must be a number of days above 0")]
     Lifetime,
     /// The fleet has no machines from which arrivals could be drawn.
-    #[error("the fleet has no machines, of which arrivals are drawn")]
+    #[error("the fleet has no machines to draw arrivals from")]
     NoKinds,
 }
 

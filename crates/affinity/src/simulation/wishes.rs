@@ -85,7 +85,7 @@ impl KeptWishes {
                 Some((_, count)) => *count += 1,
                 None => group.weights.push((key.weight, 1)),
             }
-            named.look();
+            named.recompute();
         }
     }
 
@@ -102,7 +102,7 @@ impl KeptWishes {
             }
             group.weights.retain(|(_, count)| *count > 0);
             named.groups.retain(|group| !group.weights.is_empty() || group.of_node);
-            named.look();
+            named.recompute();
         }
     }
 
@@ -138,7 +138,7 @@ impl NamedKeys {
     }
 
     /// Recomputes the wishes that are met at present.
-    fn look(&mut self) {
+    fn recompute(&mut self) {
         let mut now = [WishShare::default(); 2];
         for at in 0..self.groups.len() {
             let Nearness { here, anywhere } = self.nearness(at);

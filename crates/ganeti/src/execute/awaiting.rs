@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::course::AwaitedNode;
 use super::host::{NodeTaskError, TrialError};
-use super::job::{JobId, JobMark, JobState, JobStatus, Watched};
+use super::job::{JobId, JobMark, JobState, JobStatus, WatchedJob};
 use super::journal::Record;
 use super::nodes::RETRY;
 use super::runner::{MayEnd, Runner};
@@ -20,7 +20,7 @@ impl Runner<'_> {
     }
 
     /// The trials under way.
-    pub(super) fn trials(&self) -> impl Iterator<Item = Watched> {
+    pub(super) fn trials(&self) -> impl Iterator<Item = WatchedJob> {
         self.awaited.iter().filter_map(|node| node.trial)
     }
 
@@ -40,7 +40,7 @@ impl Runner<'_> {
             }
             let opcode = Opcode::set_offline(&self.header.work.step(node.mark.step).subject, false);
             match self.client.try_out(&self.header.run, &opcode) {
-                Ok(id) => self.awaited[at].trial = Some(Watched { id, status: JobStatus::Queued }),
+                Ok(id) => self.awaited[at].trial = Some(WatchedJob { id, status: JobStatus::Queued }),
                 Err(error) => self.not_yet(at, error.into())?,
             }
         }
@@ -58,7 +58,7 @@ impl Runner<'_> {
                 self.tell_of_end(mark.step);
             }
             Some(status) if !status.is_final() => {
-                self.awaited[at].trial = Some(Watched { id, status });
+                self.awaited[at].trial = Some(WatchedJob { id, status });
             }
             Some(_) => {
                 let last = state.message.clone().map_or(TrialError::Failed(id), TrialError::Refused);

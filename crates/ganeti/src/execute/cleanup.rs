@@ -54,7 +54,7 @@ mod tests {
     use crate::execute::job::JobId;
     use htools_model::{Concession, Move, Placement};
     use htools_plan::opcode::ReplaceMode;
-    use htools_plan::work::{Freight, Relocation, Task};
+    use htools_plan::work::{MovedData, Relocation, Task};
 
     const COMMAND: &str = "gnt-instance migrate --cleanup -f i";
 
@@ -82,7 +82,7 @@ mod tests {
             to: place("b"),
             concession: Concession::None,
         });
-        let freight = Some(Freight { memory: Some(100), disk: 0, stops: false, groups: Vec::new() });
+        let freight = Some(MovedData { memory: Some(100), disk: 0, stops: false, groups: Vec::new() });
         WorkStep { subject: "i".to_owned(), task, opcodes, freight }
     }
 
@@ -142,7 +142,7 @@ mod tests {
     fn instances_that_do_not_run_fail_over() {
         let parts = [ended(JobStatus::Error, Some(0))];
         let mut step = step(vec![migrate(None)]);
-        step.freight = Some(Freight::default());
+        step.freight = Some(MovedData::default());
         assert_eq!(told(&step, &parts), [""; 0]);
         // A journal of an older version does not say whether the instance ran.
         step.freight = None;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::job::{Job, JobId, JobMark, JobState, RunInfo, Watched};
+use super::job::{Job, JobId, JobMark, JobState, RunInfo, WatchedJob};
 use crate::remote::CallError;
 use htools_plan::arrival::NodeFlags;
 use htools_plan::opcode::Opcode;
@@ -55,7 +55,7 @@ pub trait JobClient {
     /// Waits at most `at_most` for one of the jobs to change. The answer may be incomplete, and empty.
     fn next_change(
         &mut self,
-        jobs: &[Watched],
+        jobs: &[WatchedJob],
         at_most: Duration,
     ) -> Result<Vec<(JobId, JobState)>, CallError>;
 

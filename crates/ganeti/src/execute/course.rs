@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
-use super::job::{JobMark, Watched};
+use super::job::{JobMark, WatchedJob};
 use super::journal::StreamPace;
 use super::nodes::BOOT;
 use htools_plan::graph::StepIdx;
-use htools_plan::stream::{Dispatch, PlanSchedule};
+use htools_plan::stream::{PlanSchedule, StepDispatcher};
 use htools_plan::work::Work;
 
 /// The first pause before a job is resubmitted; each pause is twice as long as the one before.
@@ -34,7 +34,7 @@ impl Default for RunTerms {
 #[derive(Debug, Default)]
 pub(super) struct Streaming {
     /// Steps that may begin; `None` if the run goes jobset by jobset.
-    pub(super) dispatch: Option<Dispatch>,
+    pub(super) dispatch: Option<StepDispatcher>,
     /// Steps that were allowed to begin, and have not ended.
     pub(super) admitted: BTreeSet<StepIdx>,
     /// Steps whose end was processed.
@@ -72,5 +72,5 @@ pub(super) struct AwaitedNode {
     /// Time of the next trial.
     pub(super) next: SystemTime,
     /// The trial under way.
-    pub(super) trial: Option<Watched>,
+    pub(super) trial: Option<WatchedJob>,
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::client::JobClient;
 use super::host::RunHost;
-use super::job::{Job, JobId, JobMark, JobStatus, RunInfo, Watched};
+use super::job::{Job, JobId, JobMark, JobStatus, RunInfo, WatchedJob};
 use crate::remote::CallError;
 use htools_model::autorepair::{DiskFault, DiskSight};
 use htools_plan::graph::StepIdx;
@@ -43,18 +43,18 @@ pub fn survey(
 ) -> Result<DiskSurvey, CallError> {
     let size = if client.joins_opcodes() { MOST_IN_JOB } else { 1 };
     let mut found = DiskSurvey::default();
-    let mut asked: Vec<(Watched, &[String])> = Vec::new();
+    let mut asked: Vec<(WatchedJob, &[String])> = Vec::new();
     for (part, names) in instances.chunks(size).enumerate() {
         let opcodes = [Opcode::query_data(names)];
         let job = Job { opcodes: &opcodes, mark: JobMark { step: StepIdx::new(0), part }, depends: None };
         match client.submit(run, &[job])?.pop() {
-            Some(Ok(id)) => asked.push((Watched { id, status: JobStatus::Queued }, names)),
+            Some(Ok(id)) => asked.push((WatchedJob { id, status: JobStatus::Queued }, names)),
             _ => found.unknown.extend_from_slice(names),
         }
     }
     let end = host.now() + at_most;
     loop {
-        let open: Vec<Watched> =
+        let open: Vec<WatchedJob> =
             asked.iter().map(|(job, _)| *job).filter(|job| !job.status.is_final()).collect();
         let Ok(left) = end.duration_since(host.now()) else { break };
         if open.is_empty() {
@@ -71,9 +71,10 @@ pub fn survey(
             // The job may have begun, but its answer is no longer needed.
             let _ = client.cancel(job.id);
         }
-        let told = if job.status == JobStatus::Success { told(client, job.id)? } else { Value::Null };
+        let answers =
+            if job.status == JobStatus::Success { job_answers(client, job.id)? } else { Value::Null };
         for name in names {
-            match told.get(name).and_then(sights) {
+            match answers.get(name).and_then(sights) {
                 None => found.unknown.push(name.clone()),
                 Some(disks) => found.faults.extend(DiskFault::of(&disks).map(|fault| (name.clone(), fault))),
             }
@@ -83,7 +84,7 @@ pub fn survey(
 }
 
 /// Answers of a job, by instance.
-fn told(client: &mut dyn JobClient, id: JobId) -> Result<Value, CallError> {
+fn job_answers(client: &mut dyn JobClient, id: JobId) -> Result<Value, CallError> {
     Ok(client.results(id)?.into_iter().next().unwrap_or_default())
 }
 
@@ -147,8 +148,8 @@ mod tests {
             // Not in use.
             (disk(json!(null), json!(null), both()), None),
         ] {
-            let told = json!({"disks": [disk]});
-            assert_eq!(DiskFault::of(&sights(&told).unwrap()), fault, "{told}");
+            let answers = json!({"disks": [disk]});
+            assert_eq!(DiskFault::of(&sights(&answers).unwrap()), fault, "{answers}");
         }
         for wrong in
             [json!({}), json!({"disks": 1}), json!({"disks": [{}]}), json!({"disks": [{"pstatus": []}]})]

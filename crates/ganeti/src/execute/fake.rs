@@ -9,7 +9,7 @@ use super::client::{ClusterId, InstanceNow, JobClient};
 use super::events::Event;
 use super::host::NodeTaskError;
 use super::host::RunHost;
-use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, Watched};
+use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, WatchedJob};
 use super::{journal, lines};
 use serde_json::Value;
 
@@ -311,12 +311,12 @@ impl JobClient for FakeCluster {
         self.answer(|cluster| ids.iter().map(|id| cluster.state(*id)).collect())
     }
 
-    fn next_change(&mut self, jobs: &[Watched], _: Duration) -> Result<Vec<(JobId, JobState)>, CallError> {
+    fn next_change(&mut self, jobs: &[WatchedJob], _: Duration) -> Result<Vec<(JobId, JobState)>, CallError> {
         self.clock.set(self.clock.get() + 1);
         self.catch_up();
         self.advance();
         self.answer(|cluster| {
-            let changed = |job: &&Watched| cluster.state(job.id).status != Some(job.status);
+            let changed = |job: &&WatchedJob| cluster.state(job.id).status != Some(job.status);
             let changes = jobs.iter().filter(changed).map(|job| (job.id, cluster.state(job.id)));
             changes.collect()
         })

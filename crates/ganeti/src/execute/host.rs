@@ -39,7 +39,7 @@ pub trait RunHost {
 #[derive(Debug, thiserror::Error)]
 pub enum NodeTaskError {
     /// This program cannot do it.
-    #[error("this program cannot {0} by itself")]
+    #[error("this program cannot {0}")]
     NotOurs(String),
     /// The node holds these instances, given in words.
     #[error("the node holds {0}")]
@@ -48,7 +48,7 @@ pub enum NodeTaskError {
     #[error("it is unknown whether the node holds instances: {0}")]
     Unknown(CallError),
     /// The node did not answer in time.
-    #[error("the node does not answer within {seconds} s: {last}")]
+    #[error("the node did not answer within {seconds} s: {last}")]
     NoAnswer {
         /// The time limit.
         seconds: u64,
@@ -67,7 +67,7 @@ pub enum TrialError {
     #[error(transparent)]
     Call(#[from] CallError),
     /// The job disappeared.
-    #[error("job {0} is not in Ganeti's queue any more")]
+    #[error("job {0} is no longer in Ganeti's queue")]
     Gone(JobId),
     /// The job failed without a message.
     #[error("job {0} failed")]

@@ -52,7 +52,7 @@ pub struct JobState {
 
 /// A job that is watched, with its last known status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Watched {
+pub struct WatchedJob {
     /// Its number.
     pub id: JobId,
     /// Its last known status.

@@ -10,7 +10,7 @@ use super::answers::{
     submitted,
 };
 use super::client::{ClusterId, InstanceNow, JobClient};
-use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, SubmittedOpcode, Watched};
+use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, SubmittedOpcode, WatchedJob};
 use super::watch::{ANSWER, JobChange, Wait, Watchers};
 use crate::input::json::WantedParts;
 use crate::remote::CallError;
@@ -111,7 +111,7 @@ impl JobClient for LuxiClient {
 
     fn next_change(
         &mut self,
-        jobs: &[Watched],
+        jobs: &[WatchedJob],
         at_most: Duration,
     ) -> Result<Vec<(JobId, JobState)>, CallError> {
         let (socket, manner) = (self.socket.clone(), self.manner);
@@ -198,7 +198,7 @@ fn value(row: &Value, at: usize) -> Option<&Value> {
     row.get(at).filter(|cell| cell[0] == 0)?.get(1)
 }
 
-fn wait(mut connection: Connection, job: Watched, serial: Option<u64>) -> Result<JobChange, CallError> {
+fn wait(mut connection: Connection, job: WatchedJob, serial: Option<u64>) -> Result<JobChange, CallError> {
     let args = json!([job.id, ["status"], [job.status], serial, WAIT]);
     let answer = connection.call_within("WaitForJobChange", &args, ANSWER)?;
     match answer.as_array().map(Vec::as_slice) {

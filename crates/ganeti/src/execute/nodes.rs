@@ -82,7 +82,9 @@ pub(crate) fn confirm_empty(
         match client.instances_on(node) {
             Ok(held) if held.is_empty() => return Ok(()),
             Ok(held) => return Err(NodeTaskError::Holds(listed(&held))),
-            Err(error @ CallError::Refused(_)) => return Err(NodeTaskError::Unknown(error)),
+            Err(error @ (CallError::Refused(_) | CallError::NoLogin(_))) => {
+                return Err(NodeTaskError::Unknown(error));
+            }
             Err(error) if attempt == QUESTIONS => return Err(NodeTaskError::Unknown(error)),
             Err(_) => {}
         }
@@ -193,7 +195,7 @@ mod tests {
         assert!((45..60).contains(&took), "{took}");
         stage.cluster.answers_from = u64::MAX;
         let why = stage.perform(Task::Await, &handling).unwrap_err();
-        assert_eq!(why, "the node does not answer within 100 s: it broke");
+        assert_eq!(why, "the node did not answer within 100 s: it broke");
         let took = stage.host.clock.get() - took;
         assert!((90..=100).contains(&took), "{took}");
         // None of the trials counts as a step of the run.
@@ -204,7 +206,7 @@ mod tests {
     fn power_needs_a_command() {
         let mut stage = Stage::new();
         let why = stage.perform(Task::PowerOff, &Handling::default()).unwrap_err();
-        assert_eq!(why, "this program cannot power off n1 by itself");
+        assert_eq!(why, "this program cannot power off n1");
         let handling = Handling { power_command: Some("test off n1 =".into()), ..Handling::default() };
         assert!(stage.perform(Task::PowerOn, &handling).is_err());
         let handling = Handling { power_command: Some("echo".into()), ..Handling::default() };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::client::JobClient;
 use super::host::TrialError;
-use super::job::{JobId, JobState, JobStatus, Watched};
+use super::job::{JobId, JobState, JobStatus, WatchedJob};
 
 /// Maximum number of calls before the job ends. Each call returns at a change, or after `at_most`.
 pub(super) const MOST_CALLS: usize = 300;
@@ -21,7 +21,7 @@ pub(super) fn await_job(
 ) -> Result<(), TrialError> {
     let mut status = JobStatus::Queued;
     for _ in 0..calls {
-        let changes = client.next_change(&[Watched { id, status }], at_most)?;
+        let changes = client.next_change(&[WatchedJob { id, status }], at_most)?;
         let state = match changes.into_iter().next_back() {
             Some((_, state)) => state,
             None => client.states(&[id])?.into_iter().next().unwrap_or_default(),

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::program::{KEPT, ProgramProblem, SHOWN, give_up, heard, last_line, listen, wait};
+use super::program::{KEPT, ProgramProblem, SHOWN, collected_output, give_up, last_line, listen, wait};
 use crate::remote::rapi::VARIABLES;
 use htools_model::shown::printable;
 
@@ -23,7 +23,7 @@ pub struct PowerError {
 #[derive(Debug, thiserror::Error)]
 pub enum PowerProblem {
     /// The node's name is unsafe, so the command was not run.
-    #[error(": the name of the node would be taken for an option")]
+    #[error(": the node's name begins like an option")]
     Name,
     /// A problem that any program can have.
     #[error(transparent)]
@@ -52,8 +52,8 @@ fn run(command: &OsStr, word: &str, node: &str, limit: Duration) -> Result<(), P
     let status = wait(&mut child, limit).map_err(ProgramProblem::Wait)?;
     match status {
         Some(status) if status.success() => Ok(()),
-        Some(status) => Err(ProgramProblem::Failed(status, last_line(&heard(words))).into()),
-        None => Err(ProgramProblem::Killed(limit.as_secs(), last_line(&heard(words))).into()),
+        Some(status) => Err(ProgramProblem::Failed(status, last_line(&collected_output(words))).into()),
+        None => Err(ProgramProblem::Killed(limit.as_secs(), last_line(&collected_output(words))).into()),
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
         switch(OsStr::new(&script), "off", "$(x)`y`;z", LONG).unwrap();
         assert_eq!(std::fs::read_to_string(path).unwrap(), "a b;off;$(x)`y`;z;");
         let why = switch(OsStr::new("echo"), "on", "-n", LONG).unwrap_err();
-        assert_eq!(why.to_string(), "'echo on -n': the name of the node would be taken for an option");
+        assert_eq!(why.to_string(), "'echo on -n': the node's name begins like an option");
     }
 
     #[test]

@@ -104,16 +104,16 @@ impl ProgramCall<'_> {
         let mut child = command.process_group(0).spawn().map_err(ProgramProblem::Start)?;
         let (text, words) = self.converse(&mut child).map_err(|error| give_up(&mut child, error))?;
         let status = wait(&mut child, self.limit).map_err(ProgramProblem::Wait)?;
-        let last_words = last_line(&heard(words));
+        let last_words = last_line(&collected_output(words));
         let Some(status) = status else {
             return Err(ProgramProblem::Killed(self.limit.as_secs(), last_words));
         };
-        let text = heard(text);
+        let text = collected_output(text);
         if text.len() as u64 > self.most {
-            return Err(ProgramProblem::Nonsense(format!("it says more than {} bytes", self.most)));
+            return Err(ProgramProblem::Nonsense(format!("its output has more than {} bytes", self.most)));
         }
-        let text =
-            String::from_utf8(text).map_err(|_| ProgramProblem::Nonsense("it says no text".to_owned()))?;
+        let text = String::from_utf8(text)
+            .map_err(|_| ProgramProblem::Nonsense("its output is not text".to_owned()))?;
         Ok(ProgramAnswer { status, text, last_words })
     }
 }
@@ -161,7 +161,7 @@ pub(super) fn listen(mut stream: impl Read + Send + 'static, most: u64) -> io::R
 }
 
 /// Output of a program that has ended, on one stream.
-pub(super) fn heard(stream: Option<OutputReceiver>) -> Vec<u8> {
+pub(super) fn collected_output(stream: Option<OutputReceiver>) -> Vec<u8> {
     stream.and_then(|stream| stream.recv_timeout(WORDS).ok()).unwrap_or_default()
 }
 
@@ -204,8 +204,14 @@ mod tests {
         assert_eq!(call(&["sh", "-c", "exit 0"], &"x".repeat(1 << 20), 30), Ok(String::new()));
         let failed = call(&["sh", "-c", "echo one >&2; echo two >&2; exit 3"], "", 30);
         assert_eq!(failed, Err("sh -c failed: exit status: 3: two".to_owned()));
-        assert_eq!(call(&["cat"], &"x".repeat(101), 30), Err("cat: it says more than 100 bytes".to_owned()));
-        assert_eq!(call(&["printf", r"\377"], "", 30), Err(r"printf \377: it says no text".to_owned()));
+        assert_eq!(
+            call(&["cat"], &"x".repeat(101), 30),
+            Err("cat: its output has more than 100 bytes".to_owned())
+        );
+        assert_eq!(
+            call(&["printf", r"\377"], "", 30),
+            Err(r"printf \377: its output is not text".to_owned())
+        );
         assert!(call(&["/nonexistent"], "", 30).unwrap_err().starts_with("/nonexistent cannot be run: "));
         let killed = call(&["sh", "-c", "echo busy >&2; sleep 60 & sleep 60"], "", 0);
         assert!(killed.unwrap_err().starts_with("sh -c did not end within 0 s and was killed"));

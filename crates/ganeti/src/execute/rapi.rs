@@ -10,7 +10,7 @@ use super::answers::{
     CLUSTER, OPCODES, change, cluster, held, instance_now, job_id, listed_id, mark, newest, nonsense, state,
 };
 use super::client::{ClusterId, InstanceNow, JobClient};
-use super::job::{Job, JobId, JobMark, JobState, RunInfo, Watched, dependency};
+use super::job::{Job, JobId, JobMark, JobState, RunInfo, WatchedJob, dependency};
 use super::luxi::with_reasons;
 use super::watch::{ANSWER, JobChange, Wait, Watchers};
 use crate::input::json::WantedParts;
@@ -146,12 +146,12 @@ fn request(opcode: &Opcode) -> Result<JobRequest, CallError> {
         }
         Opcode::QueryData { instances, .. } => {
             let [instance] = instances.as_slice() else {
-                return Err(CallError::NotSent("RAPI tells of one instance at a time".to_owned()));
+                return Err(CallError::NotSent("RAPI can describe only one instance at a time".to_owned()));
             };
             return Ok(JobRequest::without_body(Verb::Get, format!("instances/{instance}/info")));
         }
         Opcode::Delay { .. } => {
-            return Err(CallError::NotSent("RAPI lets no time pass".to_owned()));
+            return Err(CallError::NotSent("RAPI has no job that waits".to_owned()));
         }
         Opcode::NodeSetParams { node_name, .. } => (Verb::Post, format!("nodes/{node_name}/modify")),
         Opcode::TagsSet { kind, tags, name } => return Ok(tags_request(Verb::Put, *kind, tags, name)),
@@ -224,7 +224,7 @@ impl JobClient for RapiClient {
 
     fn next_change(
         &mut self,
-        jobs: &[Watched],
+        jobs: &[WatchedJob],
         at_most: Duration,
     ) -> Result<Vec<(JobId, JobState)>, CallError> {
         let session = Arc::clone(&self.session);
@@ -319,7 +319,7 @@ impl JobClient for RapiClient {
     }
 }
 
-fn wait(session: &Session, job: Watched, serial: Option<u64>) -> Result<JobChange, CallError> {
+fn wait(session: &Session, job: WatchedJob, serial: Option<u64>) -> Result<JobChange, CallError> {
     let body = json!({
         "fields": ["status"], "previous_job_info": [job.status], "previous_log_serial": serial,
     });

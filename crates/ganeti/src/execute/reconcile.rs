@@ -28,7 +28,7 @@ impl Runner<'_> {
         for _ in 0..looks {
             // Only after the pause is the content of the queue reliable.
             self.host.pause(pause);
-            self.adopt()?;
+            self.record_found_jobs()?;
             if self.submitting().is_empty() {
                 return Ok(());
             }
@@ -38,7 +38,7 @@ impl Runner<'_> {
         }
         let jobs = self.submitting();
         self.record(Record::Absent { jobs })?;
-        self.vainly(error)
+        self.submission_failed(error)
     }
 
     /// Compares the journal of an earlier run with Ganeti's queue.
@@ -46,13 +46,13 @@ impl Runner<'_> {
         let at = self.millis();
         self.record(Record::Resumed { at })?;
         self.inherited = self.state.under_way().map(|job| job.id).collect();
-        self.adopt()?;
+        self.record_found_jobs()?;
         if self.submitting().is_empty() {
             return Ok(());
         }
         // The program that submitted them may have ended a moment ago.
         self.host.pause(SETTLE);
-        self.adopt()?;
+        self.record_found_jobs()?;
         let jobs = self.submitting();
         if jobs.is_empty() { Ok(()) } else { self.record(Record::Absent { jobs }) }
     }
@@ -63,7 +63,7 @@ impl Runner<'_> {
     }
 
     /// Records the jobs of this run that are in the queue.
-    fn adopt(&mut self) -> MayEnd<()> {
+    fn record_found_jobs(&mut self) -> MayEnd<()> {
         let (run, after) = (&self.header.run, self.header.after);
         let found = self.persist(|client: &mut dyn JobClient| client.jobs_of(run, after))?;
         for (job, mark) in found {
@@ -82,7 +82,7 @@ impl Runner<'_> {
 fn unexpected(job: JobId, mark: JobMark) -> String {
     let JobMark { step, part } = mark;
     format!(
-        "job {job} in Ganeti's queue is job {step}.{} of this run, but the journal does not say so: it was cut off or changed",
+        "job {job} in Ganeti's queue is job {step}.{} of this run, but the journal does not have it: the journal was cut off or changed",
         part.saturating_add(1)
     )
 }

@@ -170,7 +170,7 @@ fn message(part: &JobPart) -> Option<String> {
     match part {
         JobPart::Refused(why) => Some(format!("not submitted: {why}")),
         JobPart::Failed(why) => Some(why.clone()),
-        JobPart::Gone { job, .. } => Some(format!("job {job} is not in Ganeti's queue any more")),
+        JobPart::Gone { job, .. } => Some(format!("job {job} is no longer in Ganeti's queue")),
         JobPart::Ended { job, status: JobStatus::Canceled, .. } => Some(format!("job {job} was cancelled")),
         JobPart::Ended { job, status: JobStatus::Error, message, .. } => {
             let why = message.as_deref().unwrap_or("Ganeti gives no reason");

@@ -7,7 +7,7 @@ use super::client::JobClient;
 use super::course::{AwaitedNode, RunTerms, Streaming};
 use super::events::Event;
 use super::host::RunHost;
-use super::job::{Job, JobId, JobMark, JobState, JobStatus, Watched};
+use super::job::{Job, JobId, JobMark, JobState, JobStatus, WatchedJob};
 use super::journal::{Header, Journal, OnFailure, Record};
 use super::nodes;
 use super::report::{Ending, Report, StepReport, StepState};
@@ -43,9 +43,9 @@ pub struct Runner<'a> {
     /// Jobs of an earlier program that this one has not checked yet.
     pub(super) inherited: HashSet<JobId>,
     /// Failed attempts to submit since the last success.
-    vain: u32,
+    failed_submissions: u32,
     /// Failed attempts to wait since the last success.
-    deaf: u32,
+    failed_waits: u32,
     /// Jobs that have numbers but were not announced yet, with their steps.
     got: Vec<(StepIdx, JobId)>,
 }
@@ -76,8 +76,8 @@ impl<'a> Runner<'a> {
             awaited: Vec::new(),
             running_since: HashMap::new(),
             inherited: HashSet::new(),
-            vain: 0,
-            deaf: 0,
+            failed_submissions: 0,
+            failed_waits: 0,
             got: Vec::new(),
         }
     }
@@ -247,10 +247,12 @@ impl<'a> Runner<'a> {
                 let problem = format!("{} answers to {} jobs", results.len(), marks.len());
                 self.clarify(marks, CallError::Nonsense(problem))
             }
-            Err(CallError::Refused(why)) => self.record(Record::Refused { jobs: marks.to_vec(), why }),
+            Err(CallError::Refused(why) | CallError::NoLogin(why)) => {
+                self.record(Record::Refused { jobs: marks.to_vec(), why })
+            }
             Err(error) if error.is_undone() => {
                 self.record(Record::Absent { jobs: marks.to_vec() })?;
-                self.vainly(error)
+                self.submission_failed(error)
             }
             Err(error) => self.clarify(marks, error),
         }
@@ -268,7 +270,7 @@ impl<'a> Runner<'a> {
     }
 
     fn submitted(&mut self, marks: &[JobMark], results: Vec<Result<JobId, CallError>>) -> MayEnd<()> {
-        self.vain = 0;
+        self.failed_submissions = 0;
         for (mark, result) in marks.iter().zip(results) {
             match result {
                 Ok(job) => self.enter(*mark, job)?,
@@ -294,18 +296,18 @@ impl<'a> Runner<'a> {
     }
 
     /// Counts a failed attempt to submit.
-    pub(super) fn vainly(&mut self, error: CallError) -> MayEnd<()> {
-        self.vain += 1;
-        if self.vain >= SUBMISSIONS {
+    pub(super) fn submission_failed(&mut self, error: CallError) -> MayEnd<()> {
+        self.failed_submissions += 1;
+        if self.failed_submissions >= SUBMISSIONS {
             return Err(Ending::Lost(error.to_string()));
         }
-        self.lost(&error, self.vain);
+        self.lost(&error, self.failed_submissions);
         Ok(())
     }
 
     /// Waits until a job makes progress; false if none is under way.
     fn follow(&mut self) -> MayEnd<bool> {
-        let mut watched: Vec<Watched> = self.state.under_way().collect();
+        let mut watched: Vec<WatchedJob> = self.state.under_way().collect();
         self.try_nodes()?;
         watched.extend(self.trials());
         let due = self.next_trial();
@@ -316,12 +318,12 @@ impl<'a> Runner<'a> {
         let at_most = due.unwrap_or(CHANGE).min(self.streaming.patience(CHANGE)).max(TICK);
         let changes = match self.client.next_change(&watched, at_most) {
             Ok(changes) => {
-                self.deaf = 0;
+                self.failed_waits = 0;
                 if changes.is_empty() { self.states(&watched)? } else { changes }
             }
             Err(error) => {
-                self.deaf += 1;
-                self.lost(&error, self.deaf);
+                self.failed_waits += 1;
+                self.lost(&error, self.failed_waits);
                 self.states(&watched)?
             }
         };
@@ -331,7 +333,7 @@ impl<'a> Runner<'a> {
         Ok(true)
     }
 
-    fn states(&mut self, watched: &[Watched]) -> MayEnd<Vec<(JobId, JobState)>> {
+    fn states(&mut self, watched: &[WatchedJob]) -> MayEnd<Vec<(JobId, JobState)>> {
         let ids: Vec<JobId> = watched.iter().map(|job| job.id).collect();
         let states = self.persist(|client| {
             let states = client.states(&ids)?;
@@ -390,7 +392,7 @@ impl<'a> Runner<'a> {
         if state.status != Some(JobStatus::Success) || !is_doubtful {
             return Ok(state);
         }
-        let found = self.states(&[Watched { id, status: JobStatus::Success }])?;
+        let found = self.states(&[WatchedJob { id, status: JobStatus::Success }])?;
         // If the job has left the queue meanwhile, its state stays as it was.
         let known = found.into_iter().map(|(_, found)| found).find(|found| found.status.is_some());
         Ok(known.unwrap_or(state))

@@ -90,7 +90,7 @@ impl SavedPlan {
         let form: Form =
             serde_json::from_slice(bytes).map_err(|error| format!("not a saved plan: {error}"))?;
         if form.schema != SCHEMA {
-            return Err(format!("it is a '{}', and this version reads '{SCHEMA}' only", form.schema));
+            return Err(format!("it has the schema '{}'; this version reads only '{SCHEMA}'", form.schema));
         }
         let plan: SavedPlan =
             serde_json::from_slice(bytes).map_err(|error| format!("not a saved plan: {error}"))?;
@@ -162,7 +162,7 @@ mod tests {
         let text = plan.text();
         for (changed, problem) in [
             (text.replace(r#""b""#, r#""c""#), "check sum"),
-            (text.replace("saved-plan-1", "saved-plan-2"), "it is a 'htools.saved-plan-2'"),
+            (text.replace("saved-plan-1", "saved-plan-2"), "it has the schema 'htools.saved-plan-2'"),
             (text.replace(r#""tool""#, r#""tooth""#), "not a saved plan"),
             (text[..text.len() / 2].to_owned(), "not a saved plan"),
             ("{}".to_owned(), "not a saved plan"),

@@ -26,12 +26,12 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Begins to listen, on a thread of its own. Calls `heard` on it for every request; after [`SignalWish::Leave`] the
+    /// Begins to listen, on a thread of its own. Calls `on_request` on it for every request; after [`SignalWish::Leave`] the
     /// program ends with `status`.
     ///
     /// # Errors
     /// If the system does not let the program handle signals.
-    pub fn listen(status: i32, heard: impl Fn(SignalWish) + Send + 'static) -> io::Result<Signals> {
+    pub fn listen(status: i32, on_request: impl Fn(SignalWish) + Send + 'static) -> io::Result<Signals> {
         let mut incoming = Incoming::new([SIGINT, SIGTERM, SIGUSR1])?;
         let stop = Arc::new(AtomicBool::new(false));
         let paused = Arc::new(AtomicBool::new(false));
@@ -46,10 +46,10 @@ impl Signals {
                 }
                 let first = !stop.swap(true, Ordering::SeqCst);
                 if signal == SIGINT && first {
-                    heard(SignalWish::Stop);
+                    on_request(SignalWish::Stop);
                 } else {
                     let _quiet = wait_for(&busy);
-                    heard(SignalWish::Leave);
+                    on_request(SignalWish::Leave);
                     std::process::exit(status);
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::job::{JobId, JobMark, JobStatus, Watched};
+use super::job::{JobId, JobMark, JobStatus, WatchedJob};
 use super::record::Record;
 use htools_plan::graph::StepIdx;
 
@@ -78,7 +78,7 @@ pub enum RecordError {
     #[error("job {0} is recorded twice")]
     Twice(JobId),
     /// The status is not a final one.
-    #[error("job {job} cannot have ended as '{}'", .status.as_str())]
+    #[error("job {job} cannot have ended with status '{}'", .status.as_str())]
     NotFinal {
         /// Its number.
         job: JobId,
@@ -89,7 +89,7 @@ pub enum RecordError {
     #[error("there is no job {}.{}", .0.step, .0.part.saturating_add(1))]
     NoJob(JobMark),
     /// Another record must come first.
-    #[error("job {}.{} cannot be {what} now", .mark.step, .mark.part + 1)]
+    #[error("the record says that job {}.{} is {what}, which contradicts earlier records", .mark.step, .mark.part + 1)]
     OutOfTurn {
         /// The job.
         mark: JobMark,
@@ -137,9 +137,9 @@ impl State {
     }
 
     /// Jobs in Ganeti's queue that have not ended.
-    pub(crate) fn under_way(&self) -> impl Iterator<Item = Watched> {
+    pub(crate) fn under_way(&self) -> impl Iterator<Item = WatchedJob> {
         self.parts().filter_map(|(_, part)| match part {
-            JobPart::Submitted(id, status) => Some(Watched { id: *id, status: *status }),
+            JobPart::Submitted(id, status) => Some(WatchedJob { id: *id, status: *status }),
             _ => None,
         })
     }

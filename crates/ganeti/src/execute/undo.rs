@@ -17,7 +17,7 @@ pub fn undo(work: &Work, report: &Report) -> Result<Work, Impossible> {
     let mut undoing = Builder::default();
     let kept: Vec<&str> = nodes(work).filter(|node| keeps_power(work, report, node)).collect();
     let with = |task: &Task| -> Vec<&str> {
-        kept.iter().copied().filter(|node| is_so(work, report, node, task)).collect()
+        kept.iter().copied().filter(|node| may_be_done(work, report, node, task)).collect()
     };
     let offline = with(&Task::SetOffline);
     let drained: Vec<&str> = with(&Task::Drain).into_iter().filter(|node| !offline.contains(node)).collect();
@@ -56,9 +56,9 @@ fn keeps_power(work: &Work, report: &Report, node: &str) -> bool {
 }
 
 /// Tells if a step for a node was done, or may have been.
-fn is_so(work: &Work, report: &Report, node: &str, task: &Task) -> bool {
-    let is_so = |state| !matches!(state, StepState::NotStarted | StepState::Failed);
-    find(work, node, task).any(|(at, _)| is_so(report.steps[at].state))
+fn may_be_done(work: &Work, report: &Report, node: &str, task: &Task) -> bool {
+    let may_be_done = |state| !matches!(state, StepState::NotStarted | StepState::Failed);
+    find(work, node, task).any(|(at, _)| may_be_done(report.steps[at].state))
 }
 
 /// The tags that the work set on a node.
@@ -76,7 +76,7 @@ mod tests {
     use super::super::report::Ending;
     use super::super::report::StepReport;
     use super::*;
-    use htools_plan::work::Freight;
+    use htools_plan::work::MovedData;
 
     /// Work that powers two nodes down.
     fn work() -> Work {
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn who_was_stopped_for_a_copy_that_failed_is_started() {
         let mut work = work();
-        let freight = Some(Freight { stops: true, ..Freight::default() });
+        let freight = Some(MovedData { stops: true, ..MovedData::default() });
         let moved = |name: &str, freight| WorkStep {
             subject: name.to_owned(),
             task: Task::Stop,

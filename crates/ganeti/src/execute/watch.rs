@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::job::{JobId, JobStatus, Watched};
+use super::job::{JobId, JobStatus, WatchedJob};
 use crate::remote::CallError;
 
 /// Maximum number of jobs waited for at once; the others have their turn when one of these ends.
@@ -37,7 +37,7 @@ pub(super) struct JobChange {
 
 /// A wait for one job, to be run on a thread of its own. Its arguments are the job's last state and the number of the
 /// newest known message.
-pub(super) type Wait = Box<dyn FnOnce(Watched, Option<u64>) -> Result<JobChange, CallError> + Send>;
+pub(super) type Wait = Box<dyn FnOnce(WatchedJob, Option<u64>) -> Result<JobChange, CallError> + Send>;
 
 /// Waits under way.
 pub(super) struct Watchers {
@@ -93,7 +93,7 @@ impl Watchers {
     /// Problems of a connection.
     pub(super) fn next(
         &mut self,
-        jobs: &[Watched],
+        jobs: &[WatchedJob],
         at_most: Duration,
         wait: impl Fn() -> Wait,
     ) -> Result<Vec<(JobId, JobStatus)>, CallError> {
@@ -127,7 +127,7 @@ impl Watchers {
         }
     }
 
-    fn begin(&mut self, job: Watched, wait: impl Fn() -> Wait) -> Result<(), CallError> {
+    fn begin(&mut self, job: WatchedJob, wait: impl Fn() -> Wait) -> Result<(), CallError> {
         if self.busy.contains(&job.id) {
             return Ok(());
         }
@@ -155,8 +155,8 @@ mod tests {
 
     use super::*;
 
-    fn watched(id: u64, status: JobStatus) -> Watched {
-        Watched { id: JobId(id), status }
+    fn watched(id: u64, status: JobStatus) -> WatchedJob {
+        WatchedJob { id: JobId(id), status }
     }
 
     #[test]
@@ -182,7 +182,7 @@ mod tests {
             Box::new(|job, serial| match serial {
                 None => Ok(JobChange { status: Some(job.status), serial: Some(7) }),
                 Some(7) => Ok(JobChange { status: Some(JobStatus::Success), serial: Some(8) }),
-                Some(_) => Err(CallError::Lost("asked for what was told".into())),
+                Some(_) => Err(CallError::Lost("asked for old messages".into())),
             })
         };
         let changes =
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn not_too_many_threads() {
         let mut watchers = Watchers::default();
-        let jobs: Vec<Watched> = (0..100).map(|id| watched(id, JobStatus::Running)).collect();
+        let jobs: Vec<WatchedJob> = (0..100).map(|id| watched(id, JobStatus::Running)).collect();
         let wait = || -> Wait {
             Box::new(|_, _| {
                 thread::sleep(Duration::from_secs(600));

@@ -1,5 +1,6 @@
 //! Errors of sources that cannot be read.
 
+use super::kind::FileKind;
 use htools_model::shown::printable;
 
 /// Error of a source that could not be turned into a cluster. Its text names the place (file, line or object), the
@@ -11,12 +12,29 @@ pub struct LoadError {
     pub place: String,
     /// The field and the value found: `memory: cannot parse '12x' as an integer`.
     pub problem: String,
+    /// Cause that the user can remedy.
+    pub cause: Option<LoadCause>,
+}
+
+/// Cause of an error that the user of a program can remedy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoadCause {
+    /// The file is of another kind.
+    OtherKind(FileKind),
+    /// Other users can read or change a secret file.
+    NotPrivate,
+    /// Other users can write to a file that must be trusted.
+    WritableByOthers,
+    /// The server wants a user and a password, and none are known.
+    NoLogin,
+    /// The password would be sent as plain text.
+    PlainTextPassword,
 }
 
 impl LoadError {
     /// An error at `place`.
     pub(crate) fn new(place: impl Into<String>, problem: impl Into<String>) -> Self {
-        LoadError { place: place.into(), problem: problem.into() }
+        LoadError { place: place.into(), problem: problem.into(), cause: None }
     }
 }
 
@@ -31,6 +49,11 @@ impl LoadError {
     /// control characters.
     pub fn one_line(place: &str, problem: &str) -> Self {
         LoadError::new(printable(place, HALF_SHOWN), printable(problem, HALF_SHOWN))
+    }
+
+    /// The error with its cause.
+    pub fn with_cause(self, cause: LoadCause) -> Self {
+        LoadError { cause: Some(cause), ..self }
     }
 }
 

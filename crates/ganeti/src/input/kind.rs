@@ -1,7 +1,7 @@
 //! Kinds of files that the tools read, recognised by their beginning. If a file is given to the wrong option, the error
 //! can name its kind.
 
-use super::error::LoadError;
+use super::error::{LoadCause, LoadError};
 use htools_model::shown::shown_source;
 
 /// A kind of file.
@@ -55,15 +55,15 @@ impl FileKind {
         }
     }
 
-    /// Names the kind, and the option or command that reads it.
+    /// Name of the kind, with its article.
     fn shown(self) -> &'static str {
         match self {
-            FileKind::Text => "a cluster in the text format: use -t",
-            FileKind::Request => "an allocator request: give it to hail, or use -I for the cluster in it",
-            FileKind::Cib => "a Pacemaker CIB: use -x (hplace, hbal, hspace, hsqueeze, hcheck)",
-            FileKind::Keys => "a document with affinity keys: use hplace -j",
-            FileKind::SavedPlan => "a saved plan: use htools show or htools apply",
-            FileKind::Journal => "a journal of a run: use --resume",
+            FileKind::Text => "a cluster in the text format",
+            FileKind::Request => "an allocator request",
+            FileKind::Cib => "a Pacemaker CIB",
+            FileKind::Keys => "a document with affinity keys",
+            FileKind::SavedPlan => "a saved plan",
+            FileKind::Journal => "a journal of a run",
         }
     }
 
@@ -73,6 +73,7 @@ impl FileKind {
         match FileKind::of(text) {
             Some(kind) if kind != self => {
                 LoadError::one_line(&shown_source(source), &format!("this is {}", kind.shown()))
+                    .with_cause(LoadCause::OtherKind(kind))
             }
             _ => error,
         }

@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
 
-use super::error::{LoadError, Result};
+use super::error::{LoadCause, LoadError, Result};
 use htools_model::shown::shown_source;
 
 /// Maximum size in bytes of a file that is read as a whole.
@@ -65,14 +65,37 @@ pub fn read_regular(path: &Path, most: u64, readers: Readers) -> Result<Vec<u8>>
     let mode = about.mode() & 0o7777;
     let others = if is_credential(path, std::env::var_os("CREDENTIALS_DIRECTORY")) { 0o037 } else { 0o077 };
     if readers == Readers::OwnerOnly && mode & others != 0 {
-        return Err(wrong(&format!("others may read or change it (mode {mode:04o}); use: chmod 600")));
+        return Err(wrong(&format!("other users can read or change it (mode {mode:04o})"))
+            .with_cause(LoadCause::NotPrivate));
     }
     if readers == Readers::AnyoneNoWriters {
-        check_ours(&about).map_err(|error| wrong(&error.to_string()))?;
+        check_ours(&about).map_err(|error| error.of_file(&shown_source(&path.to_string_lossy())))?;
     }
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > most { Err(wrong(&format!("more than {most} bytes"))) } else { Ok(bytes) }
+}
+
+/// Reason that a file or directory is not trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UntrustedFile {
+    /// It belongs to the user with this number.
+    #[error("it belongs to another user ({0})")]
+    OtherOwner(u32),
+    /// Others can write to it.
+    #[error("other users can write to it (mode {0:04o})")]
+    Writable(u32),
+}
+
+impl UntrustedFile {
+    /// The error of a file with this name, fit for a message.
+    pub(crate) fn of_file(self, shown: &str) -> LoadError {
+        let error = LoadError::one_line(shown, &self.to_string());
+        match self {
+            UntrustedFile::OtherOwner(_) => error,
+            UntrustedFile::Writable(_) => error.with_cause(LoadCause::WritableByOthers),
+        }
+    }
 }
 
 /// Refuses a file or directory that other users may have created or changed. It must belong to root or to the user who
@@ -81,13 +104,13 @@ pub fn read_regular(path: &Path, most: u64, readers: Readers) -> Result<Vec<u8>>
 ///
 /// # Errors
 /// The reason that it is not trusted.
-pub fn check_ours(about: &Metadata) -> io::Result<()> {
+pub fn check_ours(about: &Metadata) -> std::result::Result<(), UntrustedFile> {
     if ![0, geteuid().as_raw()].contains(&about.uid()) {
-        return Err(io::Error::other(format!("it belongs to another user ({})", about.uid())));
+        return Err(UntrustedFile::OtherOwner(about.uid()));
     }
     let mode = about.mode() & 0o7777;
     if mode & 0o022 != 0 {
-        return Err(io::Error::other(format!("others can write to it (mode {mode:04o}); use: chmod go-w")));
+        return Err(UntrustedFile::Writable(mode));
     }
     Ok(())
 }

@@ -10,4 +10,4 @@ pub mod json;
 pub mod kind;
 pub mod local;
 
-pub use error::{LoadError, Result};
+pub use error::{LoadCause, LoadError, Result};

@@ -20,7 +20,7 @@ pub(super) fn read_disk_parameters(all: &Object<'_, '_>) -> Result<DiskParameter
         name(&gluster, "host", host)?;
         name(&gluster, "volume", volume)?;
         if let Some(number) = gluster.optional_int("port")? {
-            let wrong = || gluster.key_error("port", format!("{number} is no port"));
+            let wrong = || gluster.key_error("port", format!("{number} is not a port"));
             *port = u16::try_from(number).ok().filter(|port| *port > 0).ok_or_else(wrong)?;
         }
     }
@@ -32,7 +32,7 @@ fn name(object: &Object<'_, '_>, key: &str, into: &mut String) -> Result<()> {
     let Some(found) = object.optional_string(key)? else { return Ok(()) };
     // A pool is identified by its name, so the name must be printable as it is.
     if found.is_empty() || printable(found, usize::MAX) != found {
-        return Err(object.key_error(key, format!("\"{found}\" is no name")));
+        return Err(object.key_error(key, format!("\"{found}\" is not a name")));
     }
     into.clear();
     into.push_str(found);

@@ -126,7 +126,7 @@ impl<'j> Fields<'j> for SpelledObject<'j, '_> {
         parameters.int("memory").or_else(|first| {
             parameters.int("maxmem").map_err(|second| {
                 let (first, second) = (first.problem, second.problem);
-                self.object.error(format!("no memory: oper_ram is no number, {first}; {second}"))
+                self.object.error(format!("no memory: oper_ram is not a number, {first}; {second}"))
             })
         })
     }

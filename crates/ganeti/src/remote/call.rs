@@ -18,6 +18,9 @@ pub enum CallError {
     /// The daemon refused the request, for this reason.
     #[error("{0}")]
     Refused(String),
+    /// The daemon refused the request because it wants a user and a password, and none were sent.
+    #[error("{0}")]
+    NoLogin(String),
     /// The answer is malformed: the daemon may have carried out the request.
     #[error("{0}")]
     Nonsense(String),
@@ -36,12 +39,13 @@ impl CallError {
             CallError::Lost(text) => CallError::Lost(words(text)),
             CallError::Late(text) => CallError::Late(words(text)),
             CallError::Refused(text) => CallError::Refused(words(text)),
+            CallError::NoLogin(text) => CallError::NoLogin(words(text)),
             CallError::Nonsense(text) => CallError::Nonsense(words(text)),
         }
     }
 
     /// Tells if the daemon certainly did not carry out the request.
     pub(crate) fn is_undone(&self) -> bool {
-        matches!(self, CallError::NotSent(_) | CallError::Refused(_))
+        matches!(self, CallError::NotSent(_) | CallError::Refused(_) | CallError::NoLogin(_))
     }
 }

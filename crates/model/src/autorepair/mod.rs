@@ -16,7 +16,7 @@ pub use self::disk_fault::{DiskFault, DiskSight};
 pub use self::history::{Contradiction, RepairHistory, RepairState};
 pub use self::permission::{RepairPermission, permission};
 pub use self::repair_step::{DiskSide, RepairNote, RepairStep};
-pub use self::visit::{Attended, Visit};
+pub use self::visit::{Visit, VisitOutcome};
 use super::JobId;
 use super::known_tags::AUTOREPAIR;
 use crate::words;

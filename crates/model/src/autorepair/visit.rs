@@ -4,7 +4,7 @@ use super::RepairTag;
 
 /// Action taken on an instance, or the state it was found in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Attended {
+pub enum VisitOutcome {
     /// Nothing had to be done.
     Nothing,
     /// A repair was begun; its tag.
@@ -25,16 +25,19 @@ pub enum Attended {
     Failed(RepairTag),
 }
 
-impl Attended {
+impl VisitOutcome {
     /// The tag that was added to the instance.
     pub fn added(&self) -> Option<String> {
         match self {
-            Attended::Begun(tag)
-            | Attended::Ended(tag)
-            | Attended::NotPermitted(tag)
-            | Attended::InVain(tag) => Some(tag.to_string()),
-            Attended::Suspended(tag) => Some(tag.clone()),
-            Attended::Nothing | Attended::UnderWay(_) | Attended::NeverBegun(_) | Attended::Failed(_) => None,
+            VisitOutcome::Begun(tag)
+            | VisitOutcome::Ended(tag)
+            | VisitOutcome::NotPermitted(tag)
+            | VisitOutcome::InVain(tag) => Some(tag.to_string()),
+            VisitOutcome::Suspended(tag) => Some(tag.clone()),
+            VisitOutcome::Nothing
+            | VisitOutcome::UnderWay(_)
+            | VisitOutcome::NeverBegun(_)
+            | VisitOutcome::Failed(_) => None,
         }
     }
 }
@@ -43,7 +46,7 @@ impl Attended {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Visit {
     /// Action taken, or state found.
-    pub attended: Attended,
+    pub attended: VisitOutcome,
     /// Obsolete tags that were removed.
     pub removed: Vec<RepairTag>,
     /// Error message of the job that failed.

@@ -3,7 +3,7 @@
 //! The order of additions within a lane is prescribed, so a single state makes the processor wait for one addition
 //! after another. Many states, though, can be summed side by side in vector registers. For each state, only lanes that
 //! differ from the present state are summed, and only one of several lanes with bit-identical values. If there are many
-//! states, they follow the partial sums of the present state (`Trail`). For sums of squares this requires the same
+//! states, they follow the partial sums of the present state (`PartialSums`). For sums of squares this requires the same
 //! mean.
 
 use std::sync::OnceLock;
@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use super::board::{Board, ReplacedRows, Touched, weighted};
 use super::metrics::{Counted, LANES, Lanes, lanes};
-use super::trail::Trail;
+use super::trail::PartialSums;
 use crate::Move;
 
 /// A state in which some nodes (at most three) differ from the board.
@@ -49,7 +49,7 @@ pub(super) struct LaneJob {
 
 impl LaneJob {
     /// Sum of the lane; `column` has its values and `trail` its partial sums.
-    pub(super) fn sum(&self, trail: &Trail, column: &[f64]) -> f64 {
+    pub(super) fn sum(&self, trail: &PartialSums, column: &[f64]) -> f64 {
         trail.sum_with(|row| column[row], &self.replaced)
     }
 }
@@ -118,7 +118,7 @@ pub struct Scorer<'b> {
     /// Sums and deviations of all lanes of the present state, once needed.
     moments: OnceLock<(Lanes, Lanes)>,
     /// Partial sums of each lane, once needed.
-    trails: [OnceLock<Trail>; LANES],
+    trails: [OnceLock<PartialSums>; LANES],
 }
 
 impl<'b> Scorer<'b> {
@@ -189,8 +189,8 @@ impl<'b> Scorer<'b> {
     }
 
     /// The partial sums of a lane.
-    pub(super) fn trail(&self, lane: usize) -> &Trail {
-        self.trails[lane].get_or_init(|| Trail::of(self.column(lane).iter().copied()))
+    pub(super) fn trail(&self, lane: usize) -> &PartialSums {
+        self.trails[lane].get_or_init(|| PartialSums::of(self.column(lane).iter().copied()))
     }
 
     /// Jobs of one lane for some states.
@@ -236,7 +236,7 @@ fn deviations<'j>(
     let n = column.len() as f64;
     let mean = sum / n;
     let square = move |value: f64| (value - mean) * (value - mean);
-    let trail = Trail::of(column.iter().map(|value| square(*value)));
+    let trail = PartialSums::of(column.iter().map(|value| square(*value)));
     jobs.map(move |job| {
         let replaced: SmallVec<[(usize, f64); 4]> =
             job.replaced.iter().map(|(row, value)| (*row, square(*value))).collect();

@@ -10,16 +10,16 @@
 use super::exact_sums::{constant_step, exponent, next_power};
 
 /// The partial sums of a row of numbers.
-pub(super) struct Trail {
+pub(super) struct PartialSums {
     /// Before each row, and at the end.
     sums: Vec<f64>,
     /// Rows that other sums cannot jump over, ascending.
     stops: Vec<usize>,
 }
 
-impl Trail {
+impl PartialSums {
     /// Sums a row of numbers, from 0.
-    pub(super) fn of(values: impl ExactSizeIterator<Item = f64>) -> Trail {
+    pub(super) fn of(values: impl ExactSizeIterator<Item = f64>) -> PartialSums {
         let mut sums = Vec::with_capacity(values.len() + 1);
         let mut stops = Vec::new();
         let mut sum = 0.0;
@@ -31,7 +31,7 @@ impl Trail {
             sum += value;
             sums.push(sum);
         }
-        Trail { sums, stops }
+        PartialSums { sums, stops }
     }
 
     pub(super) fn sum(&self) -> f64 {
@@ -139,7 +139,7 @@ mod tests {
         let mut changed = values.to_vec();
         replaced.iter().for_each(|(row, value)| changed[*row] = *value);
         let plainly = |values: &[f64]| values.iter().fold(0.0, |sum, x| sum + x);
-        let trail = Trail::of(values.iter().copied());
+        let trail = PartialSums::of(values.iter().copied());
         let found = trail.sum_with(|row| values[row], &replaced);
         let expected: f64 = plainly(&changed);
         assert!(
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn long_rows_have_few_stops() {
         let value = |k: usize| ((k * 7919 % 1009) as f64 / 1009.0 - 0.5).powi(2);
-        let trail = Trail::of((0..10_000).map(value));
+        let trail = PartialSums::of((0..10_000).map(value));
         assert!(trail.stops.len() < 60, "{} stops", trail.stops.len());
     }
 }

@@ -13,7 +13,7 @@ use super::batch::{LaneJob, Scorer};
 use super::board::ReplacedRows;
 use super::exact_sums::next_power;
 use super::metrics::LANES;
-use super::trail::Trail;
+use super::trail::PartialSums;
 
 /// Limit on the number of sums of squares. With very many different means, positions are hardly ever equal.
 const MOST_TRAILS: usize = 64;
@@ -29,7 +29,7 @@ impl Zones {
 }
 
 /// The rows at which zones are known to begin.
-pub struct Cuts {
+pub struct ZoneStarts {
     begins: Vec<bool>,
 }
 
@@ -41,7 +41,7 @@ struct LaneChanges {
     values: Vec<f64>,
 }
 
-impl Cuts {
+impl ZoneStarts {
     /// The zones between the cuts.
     pub fn zones(&self) -> Zones {
         let mut zone = 0;
@@ -53,7 +53,7 @@ impl Cuts {
     }
 
     /// Cuts around every row in which a sum may not be advanced by the same amount.
-    fn cut(&mut self, trail: &Trail, changes: &LaneChanges) {
+    fn cut(&mut self, trail: &PartialSums, changes: &LaneChanges) {
         let rows = self.begins.len();
         let mut stops = trail.stops().iter().peekable();
         let (mut binade, mut uniform) = (f64::NAN, false);
@@ -90,8 +90,8 @@ fn is_half_way(y: f64, top: f64) -> bool {
 impl Scorer<'_> {
     /// Cuts such that all positions of a pattern within a zone have the same sums; `None` if a lane has negative
     /// values. `examples` has each pattern in one position.
-    pub fn cuts_by_sum(&self, examples: &[ReplacedRows]) -> Option<Cuts> {
-        let mut cuts = Cuts { begins: vec![false; self.rows()] };
+    pub fn cuts_by_sum(&self, examples: &[ReplacedRows]) -> Option<ZoneStarts> {
+        let mut cuts = ZoneStarts { begins: vec![false; self.rows()] };
         *cuts.begins.first_mut()? = true;
         for lane in 0..LANES {
             let jobs = self.jobs(examples, lane);
@@ -112,7 +112,7 @@ impl Scorer<'_> {
     /// position must have the same sums as one in `replaced`. Returns `None` if there are too many means.
     pub fn cut_by_squares(
         &self,
-        cuts: &mut Cuts,
+        cuts: &mut ZoneStarts,
         examples: &[ReplacedRows],
         replaced: &[ReplacedRows],
     ) -> Option<()> {
@@ -136,7 +136,7 @@ impl Scorer<'_> {
                     return None;
                 }
                 let square = |value: f64| (value - mean) * (value - mean);
-                let trail = Trail::of(column.iter().map(|value| square(*value)));
+                let trail = PartialSums::of(column.iter().map(|value| square(*value)));
                 cuts.cut(&trail, &changes(&examples, column, square));
             }
         }
@@ -179,9 +179,9 @@ mod tests {
 
     /// The zones of a column when its first two numbers change to other values.
     fn zones(column: &[f64], few: &[f64], new: (f64, f64)) -> Zones {
-        let mut cuts = Cuts { begins: vec![false; column.len()] };
+        let mut cuts = ZoneStarts { begins: vec![false; column.len()] };
         let most = (new.0 - few[0]).abs() + (new.1 - few[1]).abs();
-        cuts.cut(&Trail::of(column.iter().copied()), &LaneChanges { most, values: vec![new.0, new.1] });
+        cuts.cut(&PartialSums::of(column.iter().copied()), &LaneChanges { most, values: vec![new.0, new.1] });
         cuts.zones()
     }
 

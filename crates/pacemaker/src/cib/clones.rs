@@ -195,7 +195,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             primitives.push(ClonePart { draft, active, revisions, unstopped });
         }
         if primitives.is_empty() {
-            return Err(wrong(self.source, node, "a clone of nothing"));
+            return Err(wrong(self.source, node, "the clone contains no resource"));
         }
         failed.sort_unstable_by_key(|one: &HostScore| (one.host, one.score));
         failed.dedup_by_key(|one| one.host);

@@ -147,7 +147,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         score: AllocationScore,
     ) -> Result<()> {
         if dependent == primary {
-            return Err(wrong(self.source, constraint, "a resource with itself"));
+            return Err(wrong(self.source, constraint, "the resource is colocated with itself"));
         }
         if score == AllocationScore::ZERO {
             return Ok(());

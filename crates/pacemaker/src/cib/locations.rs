@@ -175,5 +175,5 @@ fn is_exclusive(constraint: Node<'_, '_>) -> bool {
 /// The score of a constraint or rule.
 pub(super) fn score(source: &str, node: Node<'_, '_>) -> Result<AllocationScore> {
     let Some(text) = node.attribute("score") else { return Ok(AllocationScore::ZERO) };
-    AllocationScore::parse(text).ok_or_else(|| wrong(source, node, &format!("'{text}' is no score")))
+    AllocationScore::parse(text).ok_or_else(|| wrong(source, node, &format!("'{text}' is not a score")))
 }

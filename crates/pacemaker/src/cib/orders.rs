@@ -24,7 +24,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 let name = |attribute| required(self.source, constraint, attribute);
                 let (first, then) = (name("first")?, name("then")?);
                 if first == then {
-                    return Err(wrong(self.source, constraint, "a resource after itself"));
+                    return Err(wrong(self.source, constraint, "the resource is ordered after itself"));
                 }
                 let (first, then) = (self.named(constraint, first)?, self.named(constraint, then)?);
                 for first in &first.all {

@@ -121,7 +121,7 @@ impl CibRead {
         let state = self.tasks.get_mut(task).ok_or_else(|| format!("there is no task {task}"))?;
         // A task that was interrupted or failed is done again.
         if !is_next || (new != TaskState::Begun && *state != TaskState::Begun) {
-            return Err(format!("task {task} cannot be so now"));
+            return Err(format!("the record of task {task} contradicts earlier records"));
         }
         *state = new;
         Ok(())

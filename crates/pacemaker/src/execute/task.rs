@@ -46,7 +46,7 @@ pub fn obstacle(
         if let Some(unsupported) = now.set.unsupported.first() {
             let (element, id) = (printable(&unsupported.element, 60), printable(&unsupported.id, 60));
             return Ok(Some(format!(
-                "the cluster has what cannot be foreseen: {element} '{id}': {}",
+                "the cluster has an element with unknown effects: {element} '{id}': {}",
                 unsupported.reason
             )));
         }
@@ -57,7 +57,7 @@ pub fn obstacle(
         Ok(match look(&made)?.expected() {
             None => Some("the cluster would not come to rest".to_owned()),
             Some(end) => difference(expected, &end).map(|difference| {
-                format!("the cluster would not come to what was planned any more: {difference}")
+                format!("the cluster would no longer reach the planned state: {difference}")
             }),
         })
     };

@@ -276,7 +276,7 @@ fn a_cluster_that_has_changed_is_left_alone() {
         cluster.configuration.replace(r#"name="cpu" value="4""#, r#"name="cpu" value="3""#);
     let (ending, read) = walk(&mut cluster, planned, &sheet, &mut Onlooker::default());
     let TaskState::Failed(why) = &read.tasks[0] else { panic!("{read:?}") };
-    assert!(why.starts_with("the cluster would not come to what was planned any more: "), "{why}");
+    assert!(why.starts_with("the cluster would no longer reach the planned state: "), "{why}");
     assert_eq!((ending, cluster.changes.len()), (Ending::Failed, 0));
     // Once everything is as it was, the same journal goes on.
     cluster.configuration = FakeCib::new(1).configuration;

@@ -1,7 +1,7 @@
 //! Memory of a group for its instances on shared storage when several nodes are lost at once.
 
 use super::state::ReplayedCluster;
-use super::{Fault, Unmet};
+use super::{BrokenRule, Fault};
 use htools_model::{Class, GroupIdx, Instance, Mirroring, NodeIdx, Rule, TagSet};
 
 /// Memory of a group: `there` is the nodes' memory beyond the largest instance on shared storage, and `needed` is what
@@ -75,7 +75,7 @@ impl GroupMemory {
             return Ok(());
         }
         let (needed, there) = (self.needed as f64, self.there as f64);
-        Err(Fault::Rule(Unmet { node: name.to_owned(), rule: Rule::GroupReserve, needed, there }))
+        Err(Fault::Rule(BrokenRule { node: name.to_owned(), rule: Rule::GroupReserve, needed, there }))
     }
 }
 

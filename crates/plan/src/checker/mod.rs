@@ -78,7 +78,7 @@ pub enum Fault {
     #[error("another step moves it at the same time")]
     Moving,
     /// The plan has another placement for the instance.
-    #[error("the plan sees it on {claimed}, but it is on {found}")]
+    #[error("the plan has it on {claimed}, but it is on {found}")]
     Elsewhere {
         /// Its placement in the plan.
         claimed: String,
@@ -97,7 +97,7 @@ pub enum Fault {
         found: String,
     },
     /// The new node has the instance already.
-    #[error("node '{0}' has it already")]
+    #[error("it is already on node '{0}'")]
     NotNew(String),
     /// The new node is offline.
     #[error("node '{0}' is offline")]
@@ -107,7 +107,7 @@ pub enum Fault {
     Outside(String),
     /// A rule is broken.
     #[error(transparent)]
-    Rule(#[from] Unmet),
+    Rule(#[from] BrokenRule),
     /// Tags forbid moves between groups.
     #[error("moves from or to group '{0}' are denied")]
     Denied(String),
@@ -115,7 +115,7 @@ pub enum Fault {
     #[error("group '{0}' is unallocable")]
     Unallocable(String),
     /// The instance stays in its group, or ends up in two groups.
-    #[error("it does not go from one group to one other")]
+    #[error("it must move from one group to exactly one other")]
     Groups,
     /// A node that a leg needs is offline.
     #[error("leg {0} needs a node that is offline")]
@@ -137,7 +137,7 @@ pub enum Fault {
 /// A rule that a node would break.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("node '{node}' would break the rule on {}: limit {needed}, found {there}", subject(*.rule))]
-pub struct Unmet {
+pub struct BrokenRule {
     /// Name of the node.
     pub node: String,
     /// The rule.

@@ -1,7 +1,7 @@
 //! The rules that a node's figures must meet after an arrival.
 
 use super::state::{NodeFigures, ReplayedCluster, reserve};
-use super::{Fault, Unmet};
+use super::{BrokenRule, Fault};
 use htools_model::{Instance, InstanceIdx, Mib, NodeIdx, NodeSpec, Rule};
 
 /// A comparison that a rule requires, with its figures.
@@ -38,7 +38,7 @@ fn verdict(spec: &NodeSpec, checks: Vec<Check>) -> Result<(), Fault> {
     match checks.into_iter().find(|c| c.broken) {
         None => Ok(()),
         Some(Check { rule, needed, there, .. }) => {
-            Err(Fault::Rule(Unmet { node: spec.name.clone(), rule, needed, there }))
+            Err(Fault::Rule(BrokenRule { node: spec.name.clone(), rule, needed, there }))
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 
-use super::{Freight, Relocation, Task, Work, WorkStep};
+use super::{MovedData, Relocation, Task, Work, WorkStep};
 use crate::checker::CheckOptions;
 use crate::graph::{Edge, EdgeReason, Graph, Precedence, StepIdx, Strength};
 use crate::jobset::Jobset;
@@ -307,7 +307,7 @@ fn relocation(
     Relocation { mv, from, to, concession }
 }
 
-fn freight(cluster: &Cluster, step: &Step) -> Freight {
+fn freight(cluster: &Cluster, step: &Step) -> MovedData {
     let instance = cluster.instance(step.instance);
     let migrates = step.legs().any(|(_, from, _)| step.migrates(cluster, from));
     let mut groups: Vec<String> =
@@ -315,5 +315,5 @@ fn freight(cluster: &Cluster, step: &Step) -> Freight {
     groups.sort_unstable();
     groups.dedup();
     let stops = step.copies_while_stopped(cluster) && instance.status.is_running();
-    Freight { memory: migrates.then_some(instance.mem.0), disk: instance.disk.0, stops, groups }
+    MovedData { memory: migrates.then_some(instance.mem.0), disk: instance.disk.0, stops, groups }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use htools_model::{Cluster, Concession, Draft, Instance, Move, Placement, Step};
-use htools_plan::arrival::{End, MissingEffect, NodeFlags};
+use htools_plan::arrival::{MissingEffect, NodeFlags, PlannedEnd};
 use htools_plan::checker::CheckOptions;
 use htools_plan::graph::StepIdx;
 use htools_plan::jobset::jobsets;
@@ -55,8 +55,8 @@ fn shown(cluster: &Cluster, instance: &Instance) -> String {
     }
 }
 
-fn missed(work: &Work, now: &Cluster) -> Vec<MissingEffect> {
-    End::of(work).missed(now, &HashMap::new())
+fn missing_effects(work: &Work, now: &Cluster) -> Vec<MissingEffect> {
+    PlannedEnd::of(work).missing_effects(now, &HashMap::new())
 }
 
 /// After some steps of a plan, the differences are exactly the moves that remain.
@@ -65,7 +65,7 @@ fn what_is_missed_is_what_was_not_moved() {
     let start = crowded();
     let (work, steps, end) = balanced(&start);
     assert!(steps.len() > 3);
-    assert_eq!(missed(&work, &end), []);
+    assert_eq!(missing_effects(&work, &end), []);
     let mut now = Draft::of(&start);
     for step in &steps {
         let at = |i: &Instance| i.placement();
@@ -73,8 +73,8 @@ fn what_is_missed_is_what_was_not_moved() {
         let mut wanted: Vec<&str> =
             both.filter(|(now, end)| at(now) != at(end)).map(|(now, _)| now.name.as_str()).collect();
         wanted.sort_unstable();
-        let missed = missed(&work, &now);
-        assert_eq!(missed.iter().map(|m| m.subject.as_str()).collect::<Vec<_>>(), wanted);
+        let missing_effects = missing_effects(&work, &now);
+        assert_eq!(missing_effects.iter().map(|m| m.subject.as_str()).collect::<Vec<_>>(), wanted);
         perform(&mut now, step.instance, step.mv, &MoveRules::default()).unwrap();
     }
 }
@@ -91,11 +91,11 @@ fn only_what_the_plan_moved_counts() {
         now.instances[at].primary = now.nodes[3].spec.idx;
         now.instances[at].details_mut().name.push_str("-new");
     }
-    assert_eq!(missed(&work, &now), []);
+    assert_eq!(missing_effects(&work, &now), []);
     let at = steps[0].instance.get();
     let (name, place) = (end.instances[at].name.clone(), shown(&end, &end.instances[at]));
     now.instances[at].details_mut().name = "another".to_owned();
-    let texts: Vec<String> = missed(&work, &now).into_iter().map(|missed| missed.text).collect();
+    let texts: Vec<String> = missing_effects(&work, &now).into_iter().map(|effect| effect.text).collect();
     assert_eq!(texts, [format!("instance '{name}' is gone, and should be {place}")]);
 }
 
@@ -120,11 +120,11 @@ fn legs_lead_to_their_last_end() {
         freight: None,
     };
     let work = Work { steps: vec![step(legs)], jobsets: vec![vec![StepIdx::new(0)]], edges: Vec::new() };
-    let text = &missed(&work, &crowded())[0].text;
+    let text = &missing_effects(&work, &crowded())[0].text;
     assert_eq!(text, "instance 'i1' is on n2 and n1, and should be on n2 and n3");
     // A step without relocations has no end to compare.
     assert_eq!(
-        missed(
+        missing_effects(
             &Work { steps: vec![step(Vec::new())], jobsets: vec![vec![StepIdx::new(0)]], edges: Vec::new() },
             &crowded()
         ),
@@ -142,14 +142,14 @@ fn flags_and_tags_of_nodes() {
     builder.nodes(&Task::SetOffline, node(), |node| vec![Opcode::set_offline(node, true)]);
     builder.nodes(&Task::PowerOff, node(), |node| vec![Opcode::power(node, PowerCommand::PowerOff)]);
     let work = builder.finish().unwrap();
-    let end = End::of(&work);
+    let end = PlannedEnd::of(&work);
     assert_eq!(end.nodes().collect::<Vec<_>>(), ["n1"]);
     let mut now = crowded();
     now.nodes[0].spec.tags = vec!["new".to_owned()];
     let with = |now: &Cluster, offline, drained, powered| -> Vec<String> {
         let flags = NodeFlags { offline, drained, powered };
-        let missed = end.missed(now, &[("n1".to_owned(), flags)].into());
-        missed.into_iter().map(|missed| missed.text).collect()
+        let missing_effects = end.missing_effects(now, &[("n1".to_owned(), flags)].into());
+        missing_effects.into_iter().map(|effect| effect.text).collect()
     };
     // An offline node is not drained, and flags that Ganeti does not know are not compared.
     assert_eq!(with(&now, Some(true), Some(false), Some(false)), [""; 0]);
@@ -167,6 +167,7 @@ fn flags_and_tags_of_nodes() {
     builder.nodes(&Task::Undrain, node(), |node| vec![Opcode::set_drained(node, false)]);
     let work = builder.finish().unwrap();
     let flags = NodeFlags { offline: Some(true), drained: Some(true), powered: None };
-    let missed = End::of(&work).missed(&crowded(), &[("n1".to_owned(), flags)].into());
-    assert_eq!(missed[0].text, "node 'n1' is still offline, is still drained");
+    let missing_effects =
+        PlannedEnd::of(&work).missing_effects(&crowded(), &[("n1".to_owned(), flags)].into());
+    assert_eq!(missing_effects[0].text, "node 'n1' is still offline, is still drained");
 }

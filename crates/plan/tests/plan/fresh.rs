@@ -25,10 +25,10 @@ fn what_came_went_and_moved() {
         differences(&before, group, &now),
         [
             "node 'n1' is offline, and was in use",
-            "node 'n3' is gone",
+            "node 'n3' no longer exists",
             "node 'n4' is new, in use",
             "instance 'a' is on n2 and n1, and was on n1 and n2",
-            "instance 'b' is gone",
+            "instance 'b' no longer exists",
             "instance 'c' is new, on n2",
         ]
     );

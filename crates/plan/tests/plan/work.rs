@@ -111,7 +111,7 @@ fn names_that_ganeti_cannot_have() {
     let sets = jobsets(&start, &steps);
     let work = Work::of(&start, &steps, &sets, CheckOptions::default()).unwrap();
     let fault =
-        "step 1: instance '$(x)': Ganeti can have no such name, so there are no commands or jobs with it";
+        "step 1: instance '$(x)': the name is not valid in Ganeti, so it is not used in commands or jobs";
     let mut read = work.clone();
     read.steps[0].subject = "$(x)".to_owned();
     assert_eq!(read.fault().as_deref(), Some(fault));
@@ -121,7 +121,7 @@ fn names_that_ganeti_cannot_have() {
         let changed = text.replace(&format!("\"{field}\":\""), &format!("\"{field}\":\"/"));
         let read: Work = serde_json::from_str(&changed).unwrap();
         assert!(
-            changed == text || read.fault().is_some_and(|fault| fault.contains("Ganeti can have")),
+            changed == text || read.fault().is_some_and(|fault| fault.contains("is not valid in Ganeti")),
             "{field}"
         );
     }

@@ -186,11 +186,11 @@ pub(super) fn better(best: Option<ScoredMove>, new: ScoredMove, current: f64) ->
 struct Workspace {
     near: Vec<(f64, u32)>,
     candidates: Vec<Candidate>,
-    found: ThreadFound,
+    found: ThreadResult,
 }
 
 #[derive(Default)]
-struct ThreadFound {
+struct ThreadResult {
     survivors: Vec<Survivor>,
     best: Option<ScoredMove>,
     seen: CandidateWork,
@@ -198,7 +198,7 @@ struct ThreadFound {
     trials: u64,
 }
 
-impl ThreadFound {
+impl ThreadResult {
     /// Rough estimate, in nanoseconds, of the time that better bounds could save.
     fn work(&self) -> u64 {
         400 * self.seen.instances + 40 * self.seen.bounds
@@ -224,10 +224,10 @@ struct Workload {
 }
 
 impl Workload {
-    fn of(found: &[ThreadFound]) -> Workload {
+    fn of(found: &[ThreadResult]) -> Workload {
         Workload {
             trials: found.iter().map(|f| f.trials).sum(),
-            work: found.iter().map(ThreadFound::work).sum(),
+            work: found.iter().map(ThreadResult::work).sum(),
         }
     }
 }
@@ -236,10 +236,10 @@ impl BestMoveSearch<'_> {
     /// Evaluates every move.
     fn without_bounds(&self) -> (Option<ScoredMove>, Workload) {
         let candidates = self.balancer.candidates();
-        let found: Vec<ThreadFound> = candidates
+        let found: Vec<ThreadResult> = candidates
             .par_chunks(CHUNK)
             .map(|chunk| {
-                let mut found = ThreadFound::default();
+                let mut found = ThreadResult::default();
                 for instance in chunk {
                     let trial = Trial::new(self.balancer.cluster(), instance, self.balancer.rules());
                     let start = self.verdicts.and_then(|v| v.start(&trial));
@@ -277,7 +277,7 @@ impl BestMoveSearch<'_> {
     }
 
     /// Evaluates the moves whose bounds are at most the ceiling and at most the limit.
-    fn up_to(&self, bounds: &MoveBounds, blocks: &[(f64, usize)], ceiling: f64) -> Vec<ThreadFound> {
+    fn up_to(&self, bounds: &MoveBounds, blocks: &[(f64, usize)], ceiling: f64) -> Vec<ThreadResult> {
         let mut space = Workspace::default();
         let (first, rest) = blocks.split_at(blocks.len().min(FIRST_BLOCKS));
         self.look_at_blocks(bounds, first, ceiling, &mut space);
@@ -303,7 +303,7 @@ impl BestMoveSearch<'_> {
     }
 
     /// Returns the best move among everything found.
-    fn best_of(&self, found: Vec<ThreadFound>) -> Option<ScoredMove> {
+    fn best_of(&self, found: Vec<ThreadResult>) -> Option<ScoredMove> {
         let mut best = None;
         let mut survivors = Vec::new();
         for new in found {
@@ -410,7 +410,7 @@ impl BestMoveSearch<'_> {
         mv: Move,
         rank: usize,
         remembered: &mut Remembered,
-        found: &mut ThreadFound,
+        found: &mut ThreadResult,
     ) {
         found.trials += 1;
         let kept = match self.verdicts.zip(start) {

@@ -3,7 +3,7 @@
 
 use super::Balancer;
 use crate::moves::{Repertoire, Trial};
-use crate::why::{Hold, Hurdle};
+use crate::why::{RefusedPlace, StayCause};
 use htools_model::{Instance, InstanceIdx, Move, NodeIdx, Placement, Step};
 
 /// One move of the instance.
@@ -14,7 +14,7 @@ pub struct MoveVerdict {
     /// Placement of the instance after the move.
     pub to: Placement,
     /// The score after the move, or the obstacle.
-    pub verdict: Result<f64, Box<Hurdle>>,
+    pub verdict: Result<f64, Box<RefusedPlace>>,
 }
 
 /// Outcome of balancing for the instance.
@@ -44,7 +44,7 @@ pub struct Explanation {
     /// The present score.
     pub score: f64,
     /// Reasons why balancing skips the instance, if there are any.
-    pub holds: Vec<Hold>,
+    pub holds: Vec<StayCause>,
     /// All its moves, in the order in which balancing tries them.
     pub moves: Vec<MoveVerdict>,
     /// Position in `moves` of the possible move with the smallest score.
@@ -74,13 +74,13 @@ pub fn explain(balancer: &Balancer<'_>, idx: InstanceIdx) -> Explanation {
     Explanation { instance: idx, score: balancer.score(), holds, moves, best, outlook }
 }
 
-fn holds(balancer: &Balancer<'_>, instance: &Instance) -> Vec<Hold> {
-    let mut holds: Vec<Hold> = instance.immobile.map(Hold::Immobile).into_iter().collect();
+fn holds(balancer: &Balancer<'_>, instance: &Instance) -> Vec<StayCause> {
+    let mut holds: Vec<StayCause> = instance.immobile.map(StayCause::Immobile).into_iter().collect();
     if !instance.auto_balance {
-        holds.push(Hold::NotAutoBalanced);
+        holds.push(StayCause::NotAutoBalanced);
     }
     if holds.is_empty() && !balancer.is_candidate(instance) {
-        holds.push(Hold::NothingToEvacuate);
+        holds.push(StayCause::NothingToEvacuate);
     }
     holds
 }
@@ -109,12 +109,12 @@ fn verdicts(balancer: &Balancer<'_>, instance: &Instance) -> Vec<MoveVerdict> {
     let rules = balancer.rules();
     let trial = Trial::new(balancer.cluster(), instance, rules);
     let mut result = Vec::new();
-    let mut push = |mv: Move, verdict: Result<f64, Box<Hurdle>>| {
+    let mut push = |mv: Move, verdict: Result<f64, Box<RefusedPlace>>| {
         result.push(MoveVerdict { mv, to: mv.placement(instance), verdict });
     };
     let tried = |mv: Move| match trial.run(mv) {
         Ok(outcome) => Ok(balancer.score_after(instance, &outcome)),
-        Err(refusal) => Err(Box::new(Hurdle::of_move(balancer.cluster(), &trial, mv, refusal))),
+        Err(refusal) => Err(Box::new(RefusedPlace::of_move(balancer.cluster(), &trial, mv, refusal))),
     };
     if repertoire.failover {
         push(Move::Failover, tried(Move::Failover));
@@ -124,7 +124,10 @@ fn verdicts(balancer: &Balancer<'_>, instance: &Instance) -> Vec<MoveVerdict> {
             continue;
         }
         for_target(balancer, *target, &repertoire, &mut |mv, offline| {
-            push(mv, if offline { Err(Box::new(Hurdle::offline(instance, mv, *target))) } else { tried(mv) });
+            push(
+                mv,
+                if offline { Err(Box::new(RefusedPlace::offline(instance, mv, *target))) } else { tried(mv) },
+            );
         });
     }
     result

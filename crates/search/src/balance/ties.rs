@@ -9,10 +9,10 @@ use htools_model::score::zones::Zones;
 type ZoneKey = (u64, u64);
 
 /// For each pattern and zones, the first of the spots in order.
-struct Firsts(HashMap<ZoneKey, u32>);
+struct FirstSpots(HashMap<ZoneKey, u32>);
 
-impl Firsts {
-    fn of<O: Ord>(spots: &[(Spot, O)], zones: &Zones) -> Firsts {
+impl FirstSpots {
+    fn of<O: Ord>(spots: &[(Spot, O)], zones: &Zones) -> FirstSpots {
         let zone = |row: u32| if row == Spot::NO_ROW { 0 } else { u64::from(zones.of_row(row as usize)) + 1 };
         let mut firsts: HashMap<ZoneKey, u32> = HashMap::default();
         // Neighbours often have equal keys.
@@ -30,7 +30,7 @@ impl Firsts {
             }
             last = Some((key, *first as usize));
         }
-        Firsts(firsts)
+        FirstSpots(firsts)
     }
 
     fn spots<O>(&self, spots: &[(Spot, O)]) -> Vec<Spot> {
@@ -51,12 +51,12 @@ pub(super) fn contenders<O: Ord>(
         let examples: Vec<Spot> = examples.into_iter().flatten().collect();
         let examples = scorer.replaced_at(patterns, &examples);
         let mut cuts = scorer.cuts_by_sum(&examples)?;
-        let firsts = Firsts::of(spots, &cuts.zones());
+        let firsts = FirstSpots::of(spots, &cuts.zones());
         scorer.cut_by_squares(&mut cuts, &examples, &scorer.replaced_at(patterns, &firsts.spots(spots)))?;
-        Some(Firsts::of(spots, &cuts.zones()))
+        Some(FirstSpots::of(spots, &cuts.zones()))
     };
     match firsts() {
-        Some(Firsts(firsts)) => firsts.into_values().map(|at| at as usize).collect(),
+        Some(FirstSpots(firsts)) => firsts.into_values().map(|at| at as usize).collect(),
         None => (0..spots.len()).collect(),
     }
 }

@@ -12,7 +12,9 @@ use crate::place::offers::Offers;
 use crate::place::shelf::Shelf;
 use crate::place::{Conditions, PlaceSearch, Targets, plain};
 use crate::{Stopped, place};
-use htools_model::redundancy::global::{Guard, NodeBefore, NodePool, Scope, is_redundant, is_surely_lost};
+use htools_model::redundancy::global::{
+    NodeBefore, NodePool, RedundancyCheck, Scope, is_redundant, is_surely_lost,
+};
 use htools_model::score::PairUpdate;
 use htools_model::{
     Class, Cluster, Draft, FailCounts, FailKind, Instance, InstanceIdx, Ledger, Mib, NodeIdx, Place,
@@ -206,7 +208,7 @@ impl<'a> Filling<'a> {
             return all_refused(place::count_on(floor, offers));
         }
         let deadline = watch.deadline;
-        let mut guard: Option<Guard<'_>> = None;
+        let mut guard: Option<RedundancyCheck<'_>> = None;
         let mut pooled = pool.as_mut().map(|pool| Pooled::new(pool, shelves, floor, instance, *simple));
         let mut holds = |place: &Place| {
             if deadline.reached().is_some() {
@@ -219,7 +221,7 @@ impl<'a> Filling<'a> {
             if let Some(verdict) = verdict {
                 return verdict;
             }
-            let guard = guard.get_or_insert_with(|| Guard::new(state(), nodes, scope));
+            let guard = guard.get_or_insert_with(|| RedundancyCheck::new(state(), nodes, scope));
             guard.holds_with(instance, place)
         };
         place::find_on(floor, offers, Some(&mut holds))

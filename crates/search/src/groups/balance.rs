@@ -12,7 +12,7 @@ use ordered_float::OrderedFloat;
 use rayon::prelude::*;
 
 use super::deep::even_out;
-use super::detour::Course;
+use super::detour::PlanSoFar;
 use super::load::{LoadSource, LoadState, Loads};
 use super::{RegroupOptions, Setting, reach};
 use crate::{BalanceOptions, Deadline, Stopped};
@@ -100,9 +100,16 @@ pub fn balance_until(cluster: &Cluster, options: &GroupBalanceOptions, deadline:
     let (course, stopped) = if options.deep {
         even_out(cluster, &setting, &shapes, options, &before, deadline)
     } else {
-        step_by_step(cluster, &setting, &shapes, options, Course::begin(cluster, &setting, options), deadline)
+        step_by_step(
+            cluster,
+            &setting,
+            &shapes,
+            options,
+            PlanSoFar::begin(cluster, &setting, options),
+            deadline,
+        )
     };
-    let Course { steps, loads, after, .. } = course;
+    let PlanSoFar { steps, loads, after, .. } = course;
     Balance { before, steps, loads, after: after.into_cluster(), stopped }
 }
 
@@ -113,9 +120,9 @@ pub(super) fn step_by_step<'s>(
     setting: &'s Setting,
     shapes: &'s [usize],
     options: &'s GroupBalanceOptions,
-    course: Course<'s>,
+    course: PlanSoFar<'s>,
     deadline: &'s Deadline,
-) -> (Course<'s>, Option<Stopped>) {
+) -> (PlanSoFar<'s>, Option<Stopped>) {
     let settled = course.steps.iter().map(|step| step.instance).collect();
     let refused = HashSet::default();
     let classes = gain_classes(cluster, shapes, &course.loads);
@@ -222,7 +229,7 @@ struct NextMoveSearch<'o> {
     classes: Vec<usize>,
     /// Instances that do not move any more.
     settled: HashSet<InstanceIdx>,
-    course: Course<'o>,
+    course: PlanSoFar<'o>,
     /// Refusals already seen: instances of a shape from one group find no place in another.
     refused: HashSet<(usize, GroupIdx, GroupIdx)>,
     deadline: &'o Deadline,

@@ -12,7 +12,7 @@ use htools_model::{AllocPolicy, Cluster, Draft, GroupIdx, Instance, InstanceIdx,
 
 /// Reason why a group is not even tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unfit {
+pub enum UntriedReason {
     /// It has no instances.
     Empty,
     /// Its instances are not allowed to leave.
@@ -34,7 +34,7 @@ pub enum Unfit {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Compressed {
     /// The group is not tried.
-    Unfit(Unfit),
+    Untried(UntriedReason),
     /// This instance finds no place, after this number of others did.
     Stuck(Blocked, usize),
     /// It takes this number of moves, which exceeds the limit.
@@ -114,7 +114,7 @@ pub fn compress_until(
     let candidate = |copy: &mut Option<_>, group: &GroupIdx| {
         let instances = residents(cluster, *group);
         let outcome = match unfit(cluster, &setting, &capacities, *group, &instances) {
-            Some(unfit) => Compressed::Unfit(unfit),
+            Some(unfit) => Compressed::Untried(unfit),
             None => {
                 let (steps, obstacle) = tried(&placing, cluster, &sites, copy, *group, deadline);
                 obstacle.unwrap_or(match options.max_moves {
@@ -177,12 +177,12 @@ fn unfit(
     capacities: &[Capacity],
     group: GroupIdx,
     instances: &[InstanceIdx],
-) -> Option<Unfit> {
+) -> Option<UntriedReason> {
     if instances.is_empty() {
-        return Some(Unfit::Empty);
+        return Some(UntriedReason::Empty);
     }
     if cluster.denies_leaving(group) {
-        return Some(Unfit::Denied);
+        return Some(UntriedReason::Denied);
     }
     let connected = |g: &GroupIdx| {
         let there = cluster.group(*g);
@@ -191,7 +191,7 @@ fn unfit(
     };
     let peers: Vec<GroupIdx> = cluster.groups.iter().map(|g| g.idx).filter(connected).collect();
     if peers.is_empty() {
-        return Some(Unfit::Isolated);
+        return Some(UntriedReason::Isolated);
     }
     let used = |size: &dyn Fn(&Instance) -> i64| -> i64 {
         instances.iter().map(|i| size(cluster.instance(*i))).fold(0, i64::wrapping_add)
@@ -210,7 +210,7 @@ fn unfit(
     let unlimited = of_peers.into_iter().any(|node| cluster.node(*node).spec.vcpu_ratio < 0.0);
     let limited = if unlimited { &checks[..2] } else { &checks[..] };
     let exceeding = limited.iter().copied().find(|(_, used, free)| used > free);
-    exceeding.map(|(resource, used, free)| Unfit::Exceeds { resource, used, free })
+    exceeding.map(|(resource, used, free)| UntriedReason::Exceeds { resource, used, free })
 }
 
 /// Moves all instances of a group to other groups, largest memory first, unless one of them cannot move. The

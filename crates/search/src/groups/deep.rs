@@ -15,11 +15,11 @@ use rayon::prelude::*;
 use smallvec::SmallVec;
 
 use super::balance::{GroupBalanceOptions, step_by_step};
-use super::detour::Course;
+use super::detour::PlanSoFar;
 use super::health::Health;
 use super::load::{LoadState, Loads};
 use super::{Placing, Setting, reach};
-use crate::balance::deep::Draws;
+use crate::balance::deep::RandomNumbers;
 use crate::{Deadline, Stopped};
 use htools_model::{AllocPolicy, Cluster, GroupIdx, Instance, InstanceIdx, Step};
 
@@ -55,11 +55,11 @@ pub(super) fn even_out<'s>(
     options: &'s GroupBalanceOptions,
     start: &Loads,
     deadline: &'s Deadline,
-) -> (Course<'s>, Option<Stopped>) {
-    let begin = || Course::begin(cluster, setting, options);
+) -> (PlanSoFar<'s>, Option<Stopped>) {
+    let begin = || PlanSoFar::begin(cluster, setting, options);
     let (mut best, mut stopped) = step_by_step(cluster, setting, shapes, options, begin(), deadline);
     let effort = options.effort.unwrap_or_else(|| usual_effort(cluster));
-    let worth = |course: &Course<'_>| {
+    let worth = |course: &PlanSoFar<'_>| {
         let price = |step: &Step| options.price(cluster.instance(step.instance));
         course.loads.score().max(options.min_score) + course.steps.iter().map(price).sum::<f64>()
     };
@@ -146,7 +146,7 @@ fn assign(
 ) -> Vec<(InstanceIdx, GroupIdx)> {
     let one = |stream: u64| {
         let mut walk = Walk::new(cluster, options, start, choices);
-        walk.anneal(effort / STREAMS, Draws::stream(round * STREAMS + stream), deadline);
+        walk.anneal(effort / STREAMS, RandomNumbers::stream(round * STREAMS + stream), deadline);
         (walk.best_worth, walk.best)
     };
     let found: Vec<(f64, Vec<Option<GroupIdx>>)> = (0..STREAMS).into_par_iter().map(one).collect();
@@ -203,7 +203,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Draws a change: one instance moves, two change places, or one moves and another goes home.
-    fn draw(&self, draws: &mut Draws) -> SmallVec<[Transfer; 2]> {
+    fn draw(&self, draws: &mut RandomNumbers) -> SmallVec<[Transfer; 2]> {
         let mobiles = &self.choices.mobiles;
         let kind = draws.below(8);
         let one = draws.below(mobiles.len());
@@ -271,7 +271,7 @@ impl<'a> Walk<'a> {
 
     /// Performs one run. Moves are so expensive at first that no instance moves. Then the price falls to its
     /// real value, so that the run passes every number of moves, the fewest first.
-    fn anneal(&mut self, effort: u64, mut draws: Draws, deadline: &Deadline) {
+    fn anneal(&mut self, effort: u64, mut draws: RandomNumbers, deadline: &Deadline) {
         let mean = self.prices.iter().sum::<f64>() / self.prices.len() as f64;
         let price = mean.max(1e-6 * self.state.score).max(f64::MIN_POSITIVE);
         let dear = (self.largest_gain() / price).max(1.0);
@@ -310,11 +310,11 @@ impl<'a> Walk<'a> {
 /// Makes the wanted moves, largest gain first, as far as the groups have places. Also returns the moves that
 /// they refused to the end.
 fn make<'s>(
-    mut course: Course<'s>,
+    mut course: PlanSoFar<'s>,
     wanted: &[(InstanceIdx, GroupIdx)],
     cluster: &Cluster,
     options: &GroupBalanceOptions,
-) -> (Course<'s>, Vec<(InstanceIdx, GroupIdx)>) {
+) -> (PlanSoFar<'s>, Vec<(InstanceIdx, GroupIdx)>) {
     let mut left = wanted.to_vec();
     while !left.is_empty() {
         let outlook = course.loads.outlook();

@@ -12,7 +12,7 @@ use htools_model::{Cluster, Draft, InstanceIdx, Placement, Step};
 
 /// A plan so far, with the state after it.
 #[derive(Debug, Clone)]
-pub(super) struct Course<'s> {
+pub(super) struct PlanSoFar<'s> {
     pub(super) steps: Vec<Step>,
     pub(super) placing: Placing<'s>,
     pub(super) loads: Loads,
@@ -21,15 +21,19 @@ pub(super) struct Course<'s> {
 
 /// An instance and its placement after a step.
 #[derive(Debug, Clone, Copy)]
-struct Hop {
+struct PlacementAfter {
     instance: InstanceIdx,
     to: Placement,
 }
 
-impl<'s> Course<'s> {
+impl<'s> PlanSoFar<'s> {
     /// A plan without steps.
-    pub(super) fn begin(start: &Cluster, setting: &'s Setting, options: &GroupBalanceOptions) -> Course<'s> {
-        Course {
+    pub(super) fn begin(
+        start: &Cluster,
+        setting: &'s Setting,
+        options: &GroupBalanceOptions,
+    ) -> PlanSoFar<'s> {
+        PlanSoFar {
             steps: Vec::new(),
             placing: Placing::new(start, setting),
             loads: Loads::of(start, options.loads),
@@ -44,20 +48,20 @@ impl<'s> Course<'s> {
         start: &Cluster,
         setting: &'s Setting,
         options: &GroupBalanceOptions,
-    ) -> Option<Course<'s>> {
+    ) -> Option<PlanSoFar<'s>> {
         let (last, earlier) = self.steps.split_last()?;
         let instance = last.instance;
         let first = earlier.iter().rposition(|step| step.instance == instance)?;
         let target = last.groups(start).1;
         let there_and_back = earlier[first].groups(start).0 == target;
-        let between: Vec<Hop> = earlier[first + 1..].iter().map(hop).collect();
-        let direct = Some(hop(last)).filter(|_| !there_and_back);
-        let from = Course::at(&self.steps[..first], start, setting, options)?;
+        let between: Vec<PlacementAfter> = earlier[first + 1..].iter().map(placement_after).collect();
+        let direct = Some(placement_after(last)).filter(|_| !there_and_back);
+        let from = PlanSoFar::at(&self.steps[..first], start, setting, options)?;
         // The order of the plan is kept, if possible.
         let late = from.clone().along(&between, direct, options);
         let anew = || from.along_as_it_gains([&between[..], direct.as_slice()].concat(), options);
         let course = late.or_else(anew)?;
-        let health = |course: &Course<'_>| course.placing.health(target);
+        let health = |course: &PlanSoFar<'_>| course.placing.health(target);
         (health(&course) <= health(self)).then_some(course)
     }
 
@@ -67,26 +71,26 @@ impl<'s> Course<'s> {
         start: &Cluster,
         setting: &'s Setting,
         options: &GroupBalanceOptions,
-    ) -> Option<Course<'s>> {
+    ) -> Option<PlanSoFar<'s>> {
         let mut after = Draft::of(start);
         for step in steps {
             put_back(&mut after, step.instance, step.to)?;
         }
         let (placing, loads) = (Placing::new(&after, setting), Loads::of(&after, options.loads));
-        Some(Course { steps: steps.to_vec(), placing, loads, after })
+        Some(PlanSoFar { steps: steps.to_vec(), placing, loads, after })
     }
 
     /// Makes some steps. The direct move comes when a step is impossible without it, or at the end.
     fn along(
         mut self,
-        hops: &[Hop],
-        mut direct: Option<Hop>,
+        hops: &[PlacementAfter],
+        mut direct: Option<PlacementAfter>,
         options: &GroupBalanceOptions,
-    ) -> Option<Course<'s>> {
-        for hop in hops {
-            if self.step(*hop, options).is_none() {
+    ) -> Option<PlanSoFar<'s>> {
+        for placement_after in hops {
+            if self.step(*placement_after, options).is_none() {
                 self.step(direct.take()?, options)?;
-                self.step(*hop, options)?;
+                self.step(*placement_after, options)?;
             }
         }
         if let Some(direct) = direct {
@@ -96,10 +100,14 @@ impl<'s> Course<'s> {
     }
 
     /// Makes some steps in the order in which the plan would choose among them.
-    fn along_as_it_gains(mut self, mut hops: Vec<Hop>, options: &GroupBalanceOptions) -> Option<Course<'s>> {
+    fn along_as_it_gains(
+        mut self,
+        mut hops: Vec<PlacementAfter>,
+        options: &GroupBalanceOptions,
+    ) -> Option<PlanSoFar<'s>> {
         while !hops.is_empty() {
             let outlook = self.loads.outlook();
-            let rank = |(at, Hop { instance, to }): (usize, &Hop)| {
+            let rank = |(at, PlacementAfter { instance, to }): (usize, &PlacementAfter)| {
                 let target = self.after.node(to.primary).spec.group;
                 // The moves of one instance keep their order.
                 let is_first = hops[..at].iter().all(|earlier| earlier.instance != *instance);
@@ -116,7 +124,11 @@ impl<'s> Course<'s> {
     }
 
     /// Makes a step, if it is possible and gains enough.
-    fn step(&mut self, Hop { instance, to }: Hop, options: &GroupBalanceOptions) -> Option<()> {
+    fn step(
+        &mut self,
+        PlacementAfter { instance, to }: PlacementAfter,
+        options: &GroupBalanceOptions,
+    ) -> Option<()> {
         let before = self.loads.score();
         let mut loads = self.loads.clone();
         loads.relocate(instance, self.after.node(to.primary).spec.group);
@@ -133,6 +145,6 @@ impl<'s> Course<'s> {
     }
 }
 
-fn hop(step: &Step) -> Hop {
-    Hop { instance: step.instance, to: step.to }
+fn placement_after(step: &Step) -> PlacementAfter {
+    PlacementAfter { instance: step.instance, to: step.to }
 }

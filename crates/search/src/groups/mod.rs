@@ -26,7 +26,7 @@ mod tests;
 
 pub use place::{Placing, crossing};
 
-use super::why::{GroupWhy, Hold};
+use super::why::{GroupWhy, StayCause};
 use health::Condition;
 use htools_model::redundancy::global::{Scope, groups_at_risk};
 use htools_model::{Cluster, GroupIdx, InstanceIdx, StorageMap};
@@ -85,7 +85,7 @@ pub struct Blocked {
 #[derive(Debug, Clone, PartialEq)]
 pub enum StayReason {
     /// It must not move.
-    Held(Hold),
+    Held(StayCause),
     /// No other group has a place; the list has the obstacles in each.
     NoPlace(Vec<GroupWhy>),
 }

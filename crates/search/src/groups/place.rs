@@ -9,9 +9,9 @@ use crate::moves::{MoveRules, Trial};
 use crate::place;
 use crate::place::floor::Floor;
 use crate::place::offers::Offers;
-use crate::place::{Conditions, Fit, PlaceMetric, PlaceSearch, Targets};
-use crate::why::{GroupBar, GroupWhy, Hurdle, Nearest, places};
-use htools_model::redundancy::global::Guard;
+use crate::place::{Conditions, PlaceMetric, PlaceSearch, PlaceTester, Targets};
+use crate::why::{GroupObstacle, GroupWhy, Nearest, RefusedPlace, places};
+use htools_model::redundancy::global::RedundancyCheck;
 use htools_model::score::PairUpdate;
 use htools_model::{
     AllocPolicy, Cluster, Concession, Draft, GroupIdx, Instance, InstanceIdx, Move, NodeIdx, Place,
@@ -77,13 +77,13 @@ impl<'s> Placing<'s> {
         }
         let instance = cluster.instance(idx).clone();
         let source = cluster.node(instance.primary).spec.group;
-        let mut bars = Vec::new();
+        let mut obstacles = Vec::new();
         let mut usable = Vec::new();
         for group in cluster.groups.iter().map(|g| g.idx).filter(|g| *g != source && among(*g)) {
             let (nodes, health) = (cluster.nodes_of(group), self.health[group.get()]);
             match reach::targets(cluster, self.setting, &instance, group, nodes, health) {
                 Ok(nodes) => usable.push((group, nodes)),
-                Err(bar) => bars.push(GroupWhy::barred(group, bar)),
+                Err(obstacle) => obstacles.push(GroupWhy::excluded(group, obstacle)),
             }
         }
         let start = cluster.mark();
@@ -102,11 +102,12 @@ impl<'s> Placing<'s> {
                 Ok(step)
             }
             None => {
-                bars.extend(usable.iter().map(|(group, nodes)| refused(cluster, &instance, *group, nodes)));
-                bars.sort_by_key(|bar| bar.group);
+                obstacles
+                    .extend(usable.iter().map(|(group, nodes)| refused(cluster, &instance, *group, nodes)));
+                obstacles.sort_by_key(|obstacle| obstacle.group);
                 cluster.back_to(start);
                 follow(cluster, stage);
-                Err(StayReason::NoPlace(bars))
+                Err(StayReason::NoPlace(obstacles))
             }
         }
     }
@@ -127,12 +128,14 @@ impl<'s> Placing<'s> {
         }
         let start = cluster.mark();
         take_out(cluster, &instance);
-        let fit = Fit::new(cluster, &instance, &Conditions::default());
+        let fit = PlaceTester::new(cluster, &instance, &Conditions::default());
         let place = fit.at(to).ok();
         let holds = |place: &Place| {
             let scope = self.setting.redundancy.as_ref();
             let members = cluster.nodes_of(target);
-            scope.is_none_or(|scope| Guard::new(cluster, members, scope).holds_with(&instance, place))
+            scope.is_none_or(|scope| {
+                RedundancyCheck::new(cluster, members, scope).holds_with(&instance, place)
+            })
         };
         let Some(place) = place.filter(holds) else {
             cluster.back_to(start);
@@ -175,7 +178,7 @@ impl<'s> Placing<'s> {
         let best = place::best_on(floor, &mut Offers::new(instance, &Conditions::default()));
         let holds = |(_, place): &(f64, Place)| {
             let group = cluster.node(place.placement.primary).spec.group;
-            let guard = |scope| Guard::new(cluster, cluster.nodes_of(group), scope);
+            let guard = |scope| RedundancyCheck::new(cluster, cluster.nodes_of(group), scope);
             self.setting.redundancy.as_ref().is_none_or(|scope| guard(scope).holds_with(instance, place))
         };
         best.as_ref().is_none_or(holds).then(|| best.map(|(score, place)| (PlaceMetric::Score(score), place)))
@@ -199,11 +202,12 @@ impl<'s> Placing<'s> {
         let Some(scope) = &self.setting.redundancy else {
             return place::find_on(&floor, &mut offers, None);
         };
-        let mut guards: HashMap<GroupIdx, Guard<'_>> = HashMap::new();
+        let mut guards: HashMap<GroupIdx, RedundancyCheck<'_>> = HashMap::new();
         let mut holds = |place: &Place| {
             let group = cluster.node(place.placement.primary).spec.group;
             let guard = guards.entry(group);
-            let guard = guard.or_insert_with(|| Guard::new(cluster, cluster.nodes_of(group), scope));
+            let guard =
+                guard.or_insert_with(|| RedundancyCheck::new(cluster, cluster.nodes_of(group), scope));
             guard.holds_with(instance, place)
         };
         // Checking one place is much cheaper than checking the best place on every node.
@@ -259,7 +263,7 @@ fn take_out(cluster: &mut Draft, instance: &Instance) {
 pub(super) fn put_back(cluster: &mut Draft, idx: InstanceIdx, to: Placement) -> Option<()> {
     let instance = cluster.instance(idx).clone();
     take_out(cluster, &instance);
-    let place = Fit::new(cluster, &instance, &Conditions::default()).at(to).ok()?;
+    let place = PlaceTester::new(cluster, &instance, &Conditions::default()).at(to).ok()?;
     settle(cluster, idx, &place);
     Some(())
 }
@@ -274,12 +278,12 @@ fn settle(cluster: &mut Draft, idx: InstanceIdx, place: &Place) {
 /// The reasons why the nodes of a group refuse an instance that was taken out.
 fn refused(cluster: &Cluster, instance: &Instance, group: GroupIdx, nodes: &[NodeIdx]) -> GroupWhy {
     let Ok(targets) = Targets::of(cluster, nodes, required(instance)) else {
-        return GroupWhy::barred(group, GroupBar::Unreached);
+        return GroupWhy::excluded(group, GroupObstacle::Unreached);
     };
     let mut nearest = Nearest::default();
-    for (place, bar) in places(cluster, &targets, instance, &Conditions::default()) {
-        let Some(bar) = bar else { return GroupWhy::barred(group, GroupBar::Expendability) };
-        nearest.push(Hurdle::of_place(cluster, instance, place, bar));
+    for (place, obstacle) in places(cluster, &targets, instance, &Conditions::default()) {
+        let Some(obstacle) = obstacle else { return GroupWhy::excluded(group, GroupObstacle::Expendability) };
+        nearest.push(RefusedPlace::of_place(cluster, instance, place, obstacle));
     }
-    GroupWhy { group, bar: None, places: nearest }
+    GroupWhy { group, obstacle: None, places: nearest }
 }

@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 use super::health::Condition;
 use super::room::place_with_room;
 use super::{Blocked, Placing, RegroupOptions, Setting, StayReason};
-use crate::why::{GroupBar, GroupWhy, Hold};
+use crate::why::{GroupObstacle, GroupWhy, StayCause};
 use crate::{Deadline, Stopped};
 use htools_model::{Cluster, Draft, GroupIdx, Instance, InstanceIdx, Mib, NodeIdx, Step};
 
@@ -143,14 +143,14 @@ pub fn redistribute_until(
 fn outcome_of(steps: Vec<Step>, after: Condition) -> Healing {
     let left = after.planned_offline.into_iter();
     let left: Vec<Blocked> =
-        left.map(|instance| Blocked { instance, why: StayReason::Held(Hold::Forthcoming) }).collect();
+        left.map(|instance| Blocked { instance, why: StayReason::Held(StayCause::Forthcoming) }).collect();
     if left.is_empty() { Healing::Repaired(steps) } else { Healing::ButForthcoming { steps, left } }
 }
 
 /// Returns true if an instance might find a place once other groups are healthy.
 fn waits_for_others(repair: &Repair) -> bool {
     let Healing::Stuck(blocked) = &repair.outcome else { return false };
-    let waits = |group: &GroupWhy| matches!(group.bar, Some(GroupBar::Health(_)));
+    let waits = |group: &GroupWhy| matches!(group.obstacle, Some(GroupObstacle::Health(_)));
     blocked.iter().any(|b| matches!(&b.why, StayReason::NoPlace(groups) if groups.iter().any(waits)))
 }
 

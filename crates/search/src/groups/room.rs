@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::{Placing, StayReason, reach};
-use crate::why::Hold;
+use crate::why::StayCause;
 use htools_model::{Class, Cluster, Draft, InstanceIdx, NodeIdx, Step};
 
 /// Maximum number of other instances to try for each obstacle.
@@ -31,10 +31,10 @@ pub(super) fn place_with_room(
 /// Sets of nodes that lack room; making room in one set is enough.
 fn obstacles(cluster: &Cluster, why: &StayReason) -> Vec<Vec<NodeIdx>> {
     match why {
-        StayReason::Held(Hold::NoFailover(node, _)) => vec![vec![*node]],
+        StayReason::Held(StayCause::NoFailover(node, _)) => vec![vec![*node]],
         StayReason::Held(_) => Vec::new(),
         StayReason::NoPlace(groups) => {
-            let full = groups.iter().filter(|why| why.bar.is_none());
+            let full = groups.iter().filter(|why| why.obstacle.is_none());
             full.map(|why| cluster.nodes_of(why.group).to_vec()).collect()
         }
     }

@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::balance::{GroupBalanceOptions, balance, balance_until};
-use super::compress::{Unfit, compress, compress_until};
+use super::compress::{UntriedReason, compress, compress_until};
 use super::health::{Condition, Health};
 use super::load::{LoadSource, Loads};
 use super::redistribute::{Healing, Redistribution, redistribute, redistribute_until};
 use super::status::GroupsStatus;
 use super::{RegroupOptions, StayReason, compress};
-use crate::why::{GroupBar, GroupWhy, Hold};
+use crate::why::{GroupObstacle, GroupWhy, StayCause};
 use crate::{Deadline, Stopped};
 use htools_model::{Cluster, GroupIdx, InstanceIdx, Leg, Rule, Step, StorageMap};
 use htools_plan::checker::check_crossings;
@@ -181,9 +181,9 @@ fn a_group_is_repaired_as_a_whole_or_left_alone() {
     let names: Vec<&str> = blocked.iter().map(|b| cluster.instance(b.instance).name.as_str()).collect();
     assert_eq!(names, ["vast", "tied"], "largest first; the one that has a place is not named");
     assert!(
-        matches!(&blocked[0].why, StayReason::NoPlace(bars) if matches!(&bars[..], [GroupWhy { bar: None, .. }]))
+        matches!(&blocked[0].why, StayReason::NoPlace(obstacles) if matches!(&obstacles[..], [GroupWhy { obstacle: None, .. }]))
     );
-    assert!(matches!(blocked[1].why, StayReason::Held(Hold::Immobile(_))));
+    assert!(matches!(blocked[1].why, StayReason::Held(StayCause::Immobile(_))));
 }
 
 #[test]
@@ -203,25 +203,25 @@ fn where_instances_may_go() {
     assert_eq!(found, ["b"]);
     let (found, _) = try_with(&["a||ext", "b||rbd", "~||ext"], &["a1", "-a2", "b1", "~1"], &[]);
     assert_eq!(found, ["~"]);
-    let bars = |outcome: Healing| -> Vec<GroupBar> {
+    let obstacles = |outcome: Healing| -> Vec<GroupObstacle> {
         let Healing::Stuck(blocked) = outcome else { panic!("{outcome:?}") };
-        let StayReason::NoPlace(bars) = &blocked[0].why else { panic!("{blocked:?}") };
-        bars.iter().filter_map(|why| why.bar.clone()).collect()
+        let StayReason::NoPlace(obstacles) = &blocked[0].why else { panic!("{blocked:?}") };
+        obstacles.iter().filter_map(|why| why.obstacle.clone()).collect()
     };
     // An unallocable group is never used.
     let (_, outcome) = try_with(&["a||ext", "-||ext"], &["a1", "-a2"], &[]);
-    assert_eq!(bars(outcome), [GroupBar::Unallocable]);
+    assert_eq!(obstacles(outcome), [GroupObstacle::Unallocable]);
     let (_, outcome) = try_with(
         &["a||ext", "b|htools:intergroup:deny|ext", "c||ext,drbd"],
         &["a1", "-a2", "b1", "-c1"],
         &[],
     );
-    assert_eq!(bars(outcome), [GroupBar::Denied, GroupBar::Unreached]);
+    assert_eq!(obstacles(outcome), [GroupObstacle::Denied, GroupObstacle::Unreached]);
     let (_, outcome) = try_with(&["a|htools:pool:x|ext", "b|htools:pool:y|ext", "c||ext"], &names, &[]);
-    assert!(matches!(bars(outcome)[..], [GroupBar::Pool(_), GroupBar::Pool(_)]));
+    assert!(matches!(obstacles(outcome)[..], [GroupObstacle::Pool(_), GroupObstacle::Pool(_)]));
     // All moves between groups are denied.
     let (_, outcome) = try_with(&["a||ext", "b||ext"], &names[..3], &["htools:intergroup:deny"]);
-    assert!(matches!(outcome, Healing::Stuck(b) if b[0].why == StayReason::Held(Hold::Denied)));
+    assert!(matches!(outcome, Healing::Stuck(b) if b[0].why == StayReason::Held(StayCause::Denied)));
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn drbd_without_an_online_node_stays() {
         made(&["a||drbd", "b||drbd"], &["-a1", "-a2", "b1", "b2"], &[("i", 1000, "a1:a2", "drbd")], &[]);
     let plan = healed(&cluster);
     let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!() };
-    assert_eq!(blocked[0].why, StayReason::Held(Hold::NoOnlineNode));
+    assert_eq!(blocked[0].why, StayReason::Held(StayCause::NoOnlineNode));
     // The same happens if the secondary has no memory to run it.
     let cluster = made(
         &["a||drbd,ext", "b||drbd,ext"],
@@ -313,7 +313,7 @@ fn drbd_without_an_online_node_stays() {
     );
     let plan = healed(&cluster);
     let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
-    assert!(matches!(blocked[0].why, StayReason::Held(Hold::NoFailover(_, Rule::Memory))));
+    assert!(matches!(blocked[0].why, StayReason::Held(StayCause::NoFailover(_, Rule::Memory))));
 }
 
 /// The first leg, away from the offline node, obeys the migration tags like any failover: a2 must accept
@@ -335,7 +335,7 @@ fn drbd_leaves_an_offline_node_by_the_migration_tags() {
     let plan = healed(&cluster);
     let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
     let a2 = cluster.instances[0].secondary.unwrap();
-    assert_eq!(blocked[0].why, StayReason::Held(Hold::NoFailover(a2, Rule::MigrationTags)));
+    assert_eq!(blocked[0].why, StayReason::Held(StayCause::NoFailover(a2, Rule::MigrationTags)));
 }
 
 #[test]
@@ -364,7 +364,10 @@ fn a_node_must_remain_expendable() {
     let careful = redistribute(&cluster, &RegroupOptions::default());
     let Healing::Stuck(blocked) = &careful.repairs[0].outcome else { panic!("{:?}", careful.repairs) };
     let b = group(&cluster, "b");
-    assert_eq!(blocked[0].why, StayReason::NoPlace(vec![GroupWhy::barred(b, GroupBar::Expendability)]));
+    assert_eq!(
+        blocked[0].why,
+        StayReason::NoPlace(vec![GroupWhy::excluded(b, GroupObstacle::Expendability)])
+    );
 }
 
 #[test]
@@ -385,9 +388,9 @@ fn groups_that_can_be_emptied() {
     let outcomes: Vec<_> = found.candidates.iter().map(|c| &c.outcome).collect();
     assert!(matches!(outcomes[0], compress::Compressed::Emptied(p) if shown(&cluster, p) == ["x: a1 -> e1"]));
     assert!(matches!(outcomes[1], compress::Compressed::Emptied(_)));
-    assert_eq!(*outcomes[2], compress::Compressed::Unfit(Unfit::Isolated));
-    assert_eq!(*outcomes[3], compress::Compressed::Unfit(Unfit::Denied));
-    assert_eq!(*outcomes[4], compress::Compressed::Unfit(Unfit::Empty));
+    assert_eq!(*outcomes[2], compress::Compressed::Untried(UntriedReason::Isolated));
+    assert_eq!(*outcomes[3], compress::Compressed::Untried(UntriedReason::Denied));
+    assert_eq!(*outcomes[4], compress::Compressed::Untried(UntriedReason::Empty));
     // All nodes have 5 x 9000, of which the instances take 13,000.
     assert_eq!((found.total.nodes, found.total.memory.total, found.total.memory.free), (5, 45000, 32000));
     // Freeing b saves its node.
@@ -411,8 +414,8 @@ fn groups_that_use_more_than_is_free_elsewhere() {
         &[],
     );
     let found = compress(&cluster, &cluster.groups_with_nodes(), &FREELY);
-    let unfit = Unfit::Exceeds { resource: "memory", used: 5000, free: 4000 };
-    assert_eq!(found.candidates[0].outcome, compress::Compressed::Unfit(unfit));
+    let unfit = UntriedReason::Exceeds { resource: "memory", used: 5000, free: 4000 };
+    assert_eq!(found.candidates[0].outcome, compress::Compressed::Untried(unfit));
     assert!(found.choice().is_none());
 }
 
@@ -469,7 +472,7 @@ fn what_is_found_in_time_is_the_plan() {
     let found = compress_until(&cluster, &cluster.groups_with_nodes(), &FREELY, &over);
     assert_eq!(found.candidates[0].outcome, compress::Compressed::NoTime(Stopped::TimeLimit));
     // Results that need no search are given in any case.
-    assert_eq!(found.candidates[1].outcome, compress::Compressed::Unfit(Unfit::Empty));
+    assert_eq!(found.candidates[1].outcome, compress::Compressed::Untried(UntriedReason::Empty));
     assert_eq!(found.stopped, Some(Stopped::TimeLimit));
     let broken =
         made(&["a||drbd,ext", "b||drbd,ext"], &["-a1", "a2", "b1"], &[("i", 1000, "a1", "ext")], &[]);
@@ -526,7 +529,7 @@ fn networks_have_to_be_there() {
     let b = group(&cluster, "b");
     assert_eq!(
         blocked[0].why,
-        StayReason::NoPlace(vec![GroupWhy::barred(b, GroupBar::Networks(vec!["net".into()]))])
+        StayReason::NoPlace(vec![GroupWhy::excluded(b, GroupObstacle::Networks(vec!["net".into()]))])
     );
     cluster.groups[1].networks = vec!["net".into()];
     assert!(healed(&cluster).heals_all());

@@ -1,8 +1,8 @@
 //! Fate of the instances if several nodes are lost together.
 
-use crate::why::{Hurdle, Nearest};
-use htools_model::redundancy::global::{self, Casualty, Obstacle};
-use htools_model::{Bar, Cluster, InstanceIdx, NodeIdx, Placement};
+use crate::why::{Nearest, RefusedPlace};
+use htools_model::redundancy::global::{self, NodeObstacle, UnplacedInstance};
+use htools_model::{Cluster, InstanceIdx, NodeIdx, Obstacle, Placement};
 
 /// Consequences of losing some nodes.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,18 +52,18 @@ pub fn loss(cluster: &Cluster, nodes: &[NodeIdx]) -> Loss {
     Loss { nodes, placed, stranded, unmirrored }
 }
 
-fn explained(cluster: &Cluster, casualty: Casualty) -> Stranded {
+fn explained(cluster: &Cluster, casualty: UnplacedInstance) -> Stranded {
     let instance = cluster.instance(casualty.instance);
     let mut nearest = Nearest::default();
-    for Obstacle { node, ledger, bar } in casualty.obstacles {
-        let place = match bar {
+    for NodeObstacle { node, ledger, obstacle } in casualty.obstacles {
+        let place = match obstacle {
             // The lost node itself, with the roles swapped.
-            Bar::Secondary(_) => {
+            Obstacle::Secondary(_) => {
                 Placement { primary: instance.mirror().unwrap_or(node), secondary: Some(node) }
             }
             _ => Placement { primary: node, secondary: None },
         };
-        nearest.push(Hurdle::new(cluster, instance, place, node, &ledger, bar));
+        nearest.push(RefusedPlace::new(cluster, instance, place, node, &ledger, obstacle));
     }
     Stranded { instance: instance.idx, nearest }
 }

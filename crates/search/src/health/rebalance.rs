@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::GroupHealth;
 use crate::balance::deep::DeepOptions;
-use crate::balance::deep::headway::{DeepWatch, Headway};
+use crate::balance::deep::headway::{DeepWatch, SearchProgress};
 use crate::balance::deep::plan::{DeepGoal, plan};
 use crate::balance::run_watched;
 use crate::{BalanceOptions, Balancer, Deadline, Stopped};
@@ -50,7 +50,7 @@ impl TrialBalance {
                 nodes,
                 &self.options,
                 &goal,
-                DeepWatch { deadline, headway: &Headway::default() },
+                DeepWatch { deadline, headway: &SearchProgress::default() },
             );
             return (found.ordered.steps, found.stopped);
         }

@@ -253,7 +253,7 @@ impl ComboSearch<'_> {
     fn examine(&self, nodes: Vec<NodeIdx>, sums: &mut ComboSums, found: &mut ComboTally) {
         let lost = self.joint.data_loss(&nodes);
         let fits = self.is_proved || self.joint.surely_fits(&nodes, sums);
-        let homeless = if fits { Vec::new() } else { self.joint.homeless(&nodes) };
+        let homeless = if fits { Vec::new() } else { self.joint.unplaced(&nodes) };
         found.examined += 1;
         found.failing += u64::from(!homeless.is_empty());
         found.losing += u64::from(lost.count > 0);

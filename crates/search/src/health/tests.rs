@@ -77,9 +77,10 @@ fn losses_are_explained() {
 
     let both = loss(&cluster, &[b, a, b]);
     assert_eq!(both.nodes, [a, b]);
-    let bars: Vec<_> = both.stranded.iter().map(|s| s.nearest.kept.first().map(|h| h.bar)).collect();
+    let obstacles: Vec<_> =
+        both.stranded.iter().map(|s| s.nearest.kept.first().map(|h| h.obstacle)).collect();
     // No node is left that could take the instance on shared storage.
-    assert_eq!(bars, [Some(Bar::Lost), None, Some(Bar::Lost)]);
+    assert_eq!(obstacles, [Some(Obstacle::Lost), None, Some(Obstacle::Lost)]);
     assert!(loss(&cluster, &[c]).stranded.is_empty());
 }
 
@@ -100,4 +101,4 @@ fn a_node_is_at_risk_if_its_loss_strands_instances() {
 
 use super::loss::loss;
 use crate::why::Shortfall;
-use htools_model::Bar;
+use htools_model::Obstacle;

@@ -1,12 +1,12 @@
 //! Conditions on the cluster that a place must meet, beyond the rules of its own nodes.
 
-use super::{Conditions, Newcomer};
-use htools_model::redundancy::global::Guard;
-use htools_model::{Cluster, Instance, NodeIdx, Place, ReserveForNewcomer};
+use super::{Conditions, InstanceToPlace};
+use htools_model::redundancy::global::RedundancyCheck;
+use htools_model::{Cluster, Instance, NodeIdx, Place, ReserveForInstance};
 
 /// Conditions that must hold after an instance is placed.
 pub(crate) struct PlacementChecks<'c> {
-    guard: Option<Guard<'c>>,
+    guard: Option<RedundancyCheck<'c>>,
     redundancy_as: &'c Instance,
     reserves: Reserves<'c>,
 }
@@ -18,7 +18,7 @@ pub(crate) struct Reserves<'c> {
     /// True if soft limits are ignored.
     soft: bool,
     /// Results by group, and by the pools that the instance needs there.
-    known: Vec<ReserveForNewcomer>,
+    known: Vec<ReserveForInstance>,
 }
 
 impl<'c> PlacementChecks<'c> {
@@ -26,10 +26,10 @@ impl<'c> PlacementChecks<'c> {
     pub(crate) fn of(
         cluster: &'c Cluster,
         nodes: &[NodeIdx],
-        newcomer: Newcomer<'c>,
+        newcomer: InstanceToPlace<'c>,
         conditions: &Conditions,
     ) -> Option<PlacementChecks<'c>> {
-        let guard = conditions.redundancy.as_ref().map(|scope| Guard::new(cluster, nodes, scope));
+        let guard = conditions.redundancy.as_ref().map(|scope| RedundancyCheck::new(cluster, nodes, scope));
         let reserves = Reserves::of(cluster, newcomer.redundancy_as, conditions);
         let counts = guard.is_some() || reserves.count(nodes);
         counts.then_some(PlacementChecks { guard, redundancy_as: newcomer.redundancy_as, reserves })
@@ -60,7 +60,7 @@ impl<'c> Reserves<'c> {
         }
         let spec = &self.cluster.node(primary).spec;
         let pools = spec.needs_of(self.instance);
-        let is_meant = |known: &ReserveForNewcomer| known.is_for(spec.group, &pools);
+        let is_meant = |known: &ReserveForInstance| known.is_for(spec.group, &pools);
         let at = self.known.iter().position(is_meant).unwrap_or(self.known.len());
         if at == self.known.len() {
             let Some(reserve) = self.cluster.reserve_for_newcomer(self.instance, spec) else { return true };

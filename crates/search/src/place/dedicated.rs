@@ -2,11 +2,11 @@
 //! instances ("lost allocations").
 
 use super::aftermath::Reserves;
-use super::fit::Fit;
+use super::fit::PlaceTester;
 use super::{Conditions, PlaceMetric, PlaceSearch, Targets, select};
 use htools_model::{
-    Bar, Cluster, DiskTemplate, Instance, InstanceDetails, InstancePolicy, InstanceSpec, Ledger, Mib,
-    NodeSpec, Place, Rule, Strictness, TagArrival,
+    Cluster, DiskTemplate, Instance, InstanceDetails, InstancePolicy, InstanceSpec, Ledger, Mib, NodeSpec,
+    Obstacle, Place, Rule, Strictness, TagArrival,
 };
 
 /// Searches for the best place. Redundancy is not checked, except for the reserves of groups.
@@ -17,14 +17,14 @@ pub(crate) fn find(
     conditions: &Conditions,
 ) -> PlaceSearch {
     let conditions = Conditions { redundancy: None, ..conditions.clone() };
-    let fit = Fit::new(cluster, instance, &conditions);
+    let fit = PlaceTester::new(cluster, instance, &conditions);
     let mut reserves = Reserves::of(cluster, instance, &conditions);
-    let mut rated = |place: Result<Place, Bar>| {
+    let mut rated = |place: Result<Place, Obstacle>| {
         let place = place?;
         if reserves.hold(place.placement.primary) {
             Ok((metric(cluster, &place), place))
         } else {
-            Err(Bar::Primary(Rule::GroupReserve))
+            Err(Obstacle::Primary(Rule::GroupReserve))
         }
     };
     if let Targets::Singles(targets) = targets {

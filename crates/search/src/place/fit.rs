@@ -1,27 +1,29 @@
 //! Checks whether an instance fits in a place.
 
 use super::Conditions;
-use htools_model::{Bar, Cluster, DiskCheck, Instance, NodeIdx, Place, Placement, Strictness, TagArrival};
+use htools_model::{
+    Cluster, DiskCheck, Instance, NodeIdx, Obstacle, Place, Placement, Strictness, TagArrival,
+};
 
 /// Tries places for one instance.
 #[derive(Clone, Copy)]
-pub struct Fit<'a> {
+pub struct PlaceTester<'a> {
     cluster: &'a Cluster,
     instance: &'a Instance,
     strictness: Strictness,
 }
 
-impl<'a> Fit<'a> {
+impl<'a> PlaceTester<'a> {
     /// Prepares to place `instance`, which is not on the cluster yet.
-    pub fn new(cluster: &'a Cluster, instance: &'a Instance, conditions: &Conditions) -> Fit<'a> {
-        Fit { cluster, instance, strictness: conditions.strictness() }
+    pub fn new(cluster: &'a Cluster, instance: &'a Instance, conditions: &Conditions) -> PlaceTester<'a> {
+        PlaceTester { cluster, instance, strictness: conditions.strictness() }
     }
 
     /// Places the instance on one or two nodes.
     ///
     /// # Errors
     /// The first rule that is broken.
-    pub fn at(&self, place: Placement) -> Result<Place, Bar> {
+    pub fn at(&self, place: Placement) -> Result<Place, Obstacle> {
         place.secondary.map_or_else(|| self.single(place.primary), |s| self.pair(place.primary, s))
     }
 
@@ -29,7 +31,7 @@ impl<'a> Fit<'a> {
     ///
     /// # Errors
     /// The first rule that is broken.
-    pub fn single(&self, node: NodeIdx) -> Result<Place, Bar> {
+    pub fn single(&self, node: NodeIdx) -> Result<Place, Obstacle> {
         self.policy(node)?;
         self.primary(node, None, 0)
     }
@@ -38,7 +40,7 @@ impl<'a> Fit<'a> {
     ///
     /// # Errors
     /// The first rule that is broken; the primary is checked before the secondary.
-    pub fn pair(&self, primary: NodeIdx, secondary: NodeIdx) -> Result<Place, Bar> {
+    pub fn pair(&self, primary: NodeIdx, secondary: NodeIdx) -> Result<Place, Obstacle> {
         self.policy(primary)?;
         let location_score = self.cluster.common_locations(primary, secondary);
         let place = self.primary(primary, Some(secondary), location_score)?;
@@ -46,17 +48,17 @@ impl<'a> Fit<'a> {
     }
 
     /// Places the instance on two nodes, ignoring their common locations.
-    pub(super) fn unrelated_pair(&self, primary: NodeIdx, secondary: NodeIdx) -> Result<Place, Bar> {
+    pub(super) fn unrelated_pair(&self, primary: NodeIdx, secondary: NodeIdx) -> Result<Place, Obstacle> {
         self.policy(primary)?;
         let place = self.primary(primary, Some(secondary), 0)?;
         self.with_secondary(place, primary, secondary)
     }
 
     /// Checks that the policy of the node's group accepts the instance.
-    pub(super) fn policy(&self, node: NodeIdx) -> Result<(), Bar> {
+    pub(super) fn policy(&self, node: NodeIdx) -> Result<(), Obstacle> {
         let spec = &self.cluster.node(node).spec;
         let policy = &self.cluster.group(spec.group).policy;
-        policy.accepts(self.instance, spec.exclusive_storage).map_err(Bar::Policy)
+        policy.accepts(self.instance, spec.exclusive_storage).map_err(Obstacle::Policy)
     }
 
     /// Places the instance on its primary node.
@@ -65,13 +67,13 @@ impl<'a> Fit<'a> {
         node: NodeIdx,
         secondary: Option<NodeIdx>,
         location_score: i64,
-    ) -> Result<Place, Bar> {
+    ) -> Result<Place, Obstacle> {
         let target = self.cluster.node(node);
         let tags = TagArrival::of(&target.state, self.instance);
         let ledger = &target.state.ledger;
         let primary = ledger
             .add_primary(&target.spec, self.instance, location_score, tags, self.strictness)
-            .map_err(Bar::Primary)?;
+            .map_err(Obstacle::Primary)?;
         let placement = Placement { primary: node, secondary };
         Ok(Place { placement, location_score, primary, secondary: None })
     }
@@ -82,14 +84,14 @@ impl<'a> Fit<'a> {
         place: Place,
         primary: NodeIdx,
         secondary: NodeIdx,
-    ) -> Result<Place, Bar> {
+    ) -> Result<Place, Obstacle> {
         let target = self.cluster.node(secondary);
         let peer = target.state.peers.get(primary);
         let ledger = target
             .state
             .ledger
             .add_secondary(&target.spec, self.instance, peer, Strictness::Strict, DiskCheck::Needed)
-            .map_err(Bar::Secondary)?;
+            .map_err(Obstacle::Secondary)?;
         Ok(Place { secondary: Some(ledger), ..place })
     }
 }

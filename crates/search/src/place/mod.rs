@@ -18,7 +18,7 @@ mod singles;
 mod targets;
 
 pub(crate) use aftermath::{PlacementChecks, Reserves};
-pub use fit::Fit;
+pub use fit::PlaceTester;
 pub use targets::{NoTargets, Targets};
 
 use self::floor::Floor;
@@ -67,16 +67,16 @@ pub struct PlaceSearch {
 
 /// An instance that needs a place.
 #[derive(Debug, Clone, Copy)]
-pub struct Newcomer<'a> {
+pub struct InstanceToPlace<'a> {
     /// The instance; its present nodes are ignored.
     pub instance: &'a Instance,
     /// The instance to use for checks of redundancy.
     pub redundancy_as: &'a Instance,
 }
 
-impl<'a> From<&'a Instance> for Newcomer<'a> {
-    fn from(instance: &'a Instance) -> Newcomer<'a> {
-        Newcomer { instance, redundancy_as: instance }
+impl<'a> From<&'a Instance> for InstanceToPlace<'a> {
+    fn from(instance: &'a Instance) -> InstanceToPlace<'a> {
+        InstanceToPlace { instance, redundancy_as: instance }
     }
 }
 
@@ -85,7 +85,7 @@ impl<'a> From<&'a Instance> for Newcomer<'a> {
 pub fn find(
     cluster: &Cluster,
     nodes: &[NodeIdx],
-    newcomer: Newcomer<'_>,
+    newcomer: InstanceToPlace<'_>,
     targets: &Targets,
     conditions: &Conditions,
 ) -> PlaceSearch {

@@ -1,23 +1,23 @@
 //! Searches for a place by trying each one. It is the reference for the faster searches, and is used where they
 //! gain nothing.
 
-use super::fit::Fit;
-use super::{Conditions, Newcomer, PlaceMetric, PlaceSearch, PlacementChecks, Targets, select};
+use super::fit::PlaceTester;
+use super::{Conditions, InstanceToPlace, PlaceMetric, PlaceSearch, PlacementChecks, Targets, select};
 use htools_model::score::{Board, NodeChange, PairUpdate, Touched};
-use htools_model::{Bar, Cluster, FailCounts, Instance, NodeIdx, Place};
+use htools_model::{Cluster, FailCounts, Instance, NodeIdx, Obstacle, Place};
 
 /// Searches for the best place; see [`find`](super::find).
 pub fn find(
     cluster: &Cluster,
     nodes: &[NodeIdx],
-    newcomer: Newcomer<'_>,
+    newcomer: InstanceToPlace<'_>,
     targets: &Targets,
     conditions: &Conditions,
 ) -> PlaceSearch {
     let mut checks = PlacementChecks::of(cluster, nodes, newcomer, conditions);
     let mut holds = |place: &Place| checks.as_mut().is_none_or(|checks| checks.holds(place));
     let board = Board::new(cluster, nodes);
-    let fit = Fit::new(cluster, newcomer.instance, conditions);
+    let fit = PlaceTester::new(cluster, newcomer.instance, conditions);
     if let Targets::Singles(targets) = targets {
         let places = targets.iter().map(|t| fit.single(*t));
         let (places, failures) =
@@ -34,14 +34,14 @@ pub fn find(
 }
 
 fn scored(
-    places: impl Iterator<Item = Result<Place, Bar>>,
+    places: impl Iterator<Item = Result<Place, Obstacle>>,
     score: impl Fn(&Place) -> f64,
 ) -> (Vec<(PlaceMetric, Place)>, FailCounts) {
     let mut failures = FailCounts::default();
     let mut possible = Vec::new();
     for place in places {
         match place {
-            Err(bar) => failures.add(bar.kind(), 1),
+            Err(obstacle) => failures.add(obstacle.kind(), 1),
             Ok(place) => possible.push((PlaceMetric::Score(score(&place)), place)),
         }
     }

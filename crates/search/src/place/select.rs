@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::{PlaceMetric, PlaceSearch};
-use htools_model::{Bar, FailCounts, FailKind, Place};
+use htools_model::{FailCounts, FailKind, Obstacle, Place};
 
 impl PlaceMetric {
     /// Returns true if a place with this metric is preferred to an earlier one with `other`, which it is if it
@@ -48,13 +48,13 @@ pub(super) fn one(
 }
 
 /// The best of places that were tried in this order; among equals, the later one wins.
-pub(super) fn best_of(places: impl Iterator<Item = Result<(PlaceMetric, Place), Bar>>) -> PlaceSearch {
+pub(super) fn best_of(places: impl Iterator<Item = Result<(PlaceMetric, Place), Obstacle>>) -> PlaceSearch {
     places.fold(PlaceSearch::default(), |search, place| match place {
         Ok(best) => {
             both(search, PlaceSearch { best: Some(best), successes: 1, failures: FailCounts::default() })
         }
-        Err(bar) => {
-            both(search, PlaceSearch { failures: FailCounts::one(bar.kind()), ..PlaceSearch::default() })
+        Err(obstacle) => {
+            both(search, PlaceSearch { failures: FailCounts::one(obstacle.kind()), ..PlaceSearch::default() })
         }
     })
 }

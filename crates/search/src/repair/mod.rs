@@ -11,7 +11,7 @@ mod way;
 use std::collections::HashMap;
 
 pub use self::damage::{Damage, disks_matter};
-pub use self::way::{NoWay, NodeChoice, RepairWay};
+pub use self::way::{NoRepairPlace, NodeChoice, RepairWay};
 use htools_model::autorepair::{
     Contradiction, DiskFault, RepairHistory, RepairKind, RepairNote, RepairPermission, RepairResult,
     RepairState, RepairTag, permission,
@@ -55,7 +55,7 @@ pub enum RepairDecision {
     /// It needs a repair but has changed since it was read; the next run will examine it.
     Changed(RepairKind),
     /// It needs a repair, but there is no room for it.
-    NoRoom(RepairKind, NoWay),
+    NoRoom(RepairKind, NoRepairPlace),
     /// It needs a greater repair than is permitted.
     BeyondPermission {
         /// The repair that it needs.

@@ -1,10 +1,10 @@
 //! Steps that repair an instance, and its new nodes.
 
 use super::Damage;
-use crate::place::evacuation::{Destination, Stuck, evacuate};
-use crate::place::{self, Conditions, Newcomer, Targets};
+use crate::place::evacuation::{Destination, EvacuationObstacle, evacuate};
+use crate::place::{self, Conditions, InstanceToPlace, Targets};
 use crate::requests::why::of_moves;
-use crate::why::{Hurdle, Nearest, places};
+use crate::why::{Nearest, RefusedPlace, places};
 use htools_model::autorepair::{DiskFault, DiskSide, RepairStep};
 use htools_model::{Cluster, Draft, EvacMode, InstanceIdx, Mirroring, Move, NodeIdx, Placement, StorageMap};
 
@@ -32,7 +32,7 @@ pub struct NodeChoice {
 
 /// Error: there is no place for the instance.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct NoWay {
+pub struct NoRepairPlace {
     /// The refused places that came nearest, with the obstacles.
     pub refused: Nearest,
 }
@@ -46,7 +46,7 @@ pub(super) fn find(
     storage: &StorageMap,
     instance: InstanceIdx,
     damage: &Damage,
-) -> Result<RepairWay, NoWay> {
+) -> Result<RepairWay, NoRepairPlace> {
     let here = draft.instance(instance).placement();
     let there = |steps: Vec<RepairStep>| Ok(RepairWay { steps, to: here, choice: None });
     match damage {
@@ -64,7 +64,7 @@ pub(super) fn find(
         Damage::PrimaryDrained => moved(draft, storage, instance, EvacMode::PrimaryOnly, RepairStep::Migrate),
         Damage::AllOut => anew(draft, instance),
         Damage::Disks(DiskFault::BothLost) | Damage::Silent(_) | Damage::Blocked(_) | Damage::Elsewhere => {
-            Err(NoWay::default())
+            Err(NoRepairPlace::default())
         }
     }
 }
@@ -83,7 +83,7 @@ fn moved(
     idx: InstanceIdx,
     mode: EvacMode,
     step: fn(Move) -> RepairStep,
-) -> Result<RepairWay, NoWay> {
+) -> Result<RepairWay, NoRepairPlace> {
     let group = draft.node(draft.instance(idx).primary).spec.group;
     let external = draft.instance(idx).template.mirroring() == Mirroring::External;
     let reaches = |node: &NodeIdx| !external || storage.reaches(*node, idx);
@@ -106,27 +106,27 @@ fn moved(
                     choice,
                 });
             }
-            Err(Stuck::NotMirrored(_) | Stuck::NoSecondary(_)) => break,
+            Err(EvacuationObstacle::NotMirrored(_) | EvacuationObstacle::NoSecondary(_)) => break,
             Err(_) => {}
         }
     }
-    Err(NoWay { refused })
+    Err(NoRepairPlace { refused })
 }
 
 /// Creates empty disks on other nodes and installs the system again.
-fn anew(draft: &mut Draft, idx: InstanceIdx) -> Result<RepairWay, NoWay> {
+fn anew(draft: &mut Draft, idx: InstanceIdx) -> Result<RepairWay, NoRepairPlace> {
     let instance = draft.instance(idx).clone();
     let nodes = in_use(draft, idx);
     let required = if instance.template.has_secondary() { 2 } else { 1 };
-    let Ok(targets) = Targets::of(draft, &nodes, required) else { return Err(NoWay::default()) };
+    let Ok(targets) = Targets::of(draft, &nodes, required) else { return Err(NoRepairPlace::default()) };
     let mut refused = Nearest::default();
     for ignore_soft_errors in [false, true] {
         let conditions = Conditions { ignore_soft_errors, redundancy: None };
-        let found = place::find(draft, &nodes, Newcomer::from(&instance), &targets, &conditions);
-        let hurdles = places(draft, &targets, &instance, &conditions);
-        let hurdles =
-            hurdles.filter_map(|(place, bar)| Some(Hurdle::of_place(draft, &instance, place, bar?)));
-        refused = Nearest::of(hurdles);
+        let found = place::find(draft, &nodes, InstanceToPlace::from(&instance), &targets, &conditions);
+        let refused_places = places(draft, &targets, &instance, &conditions);
+        let refused_places = refused_places
+            .filter_map(|(place, obstacle)| Some(RefusedPlace::of_place(draft, &instance, place, obstacle?)));
+        refused = Nearest::of(refused_places);
         if let Some((_, place)) = found.best {
             draft.adopt(&instance, &place);
             let to = place.placement;
@@ -136,5 +136,5 @@ fn anew(draft: &mut Draft, idx: InstanceIdx) -> Result<RepairWay, NoWay> {
             return Ok(RepairWay { steps, to, choice: Some(choice) });
         }
     }
-    Err(NoWay { refused })
+    Err(NoRepairPlace { refused })
 }

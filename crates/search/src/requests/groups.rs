@@ -4,13 +4,13 @@ use std::iter;
 
 use super::PrimaryRule;
 use crate::place::{Conditions, NoTargets, PlaceMetric, PlaceSearch, Targets, dedicated};
-use crate::why::GroupBar;
+use crate::why::GroupObstacle;
 use crate::{Deadline, place};
 use htools_model::{AllocPolicy, Cluster, FailCounts, GroupIdx, Instance, NodeIdx, NodeSpec, Place};
 
 /// Requirements for placing an instance in a group.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted<'a> {
+pub(super) struct PlaceRequirements<'a> {
     pub instance: &'a Instance,
     /// Number of nodes that it needs.
     pub required: i64,
@@ -28,7 +28,7 @@ pub(super) struct Wanted<'a> {
     pub deadline: &'a Deadline,
 }
 
-impl Wanted<'_> {
+impl PlaceRequirements<'_> {
     /// Returns true if a node may be used.
     pub(super) fn admits(&self, spec: &NodeSpec) -> bool {
         !spec.offline
@@ -43,7 +43,7 @@ pub struct GroupTrial {
     /// The group.
     pub group: GroupIdx,
     /// The places found, or the reason why no place was tried.
-    pub result: Result<Box<PlaceSearch>, GroupBar>,
+    pub result: Result<Box<PlaceSearch>, GroupObstacle>,
 }
 
 impl GroupTrial {
@@ -100,7 +100,11 @@ fn allocable(cluster: &Cluster, trials: &[GroupTrial]) -> impl Iterator<Item = u
 }
 
 /// The places to try in a group for an instance.
-pub(super) fn targets(cluster: &Cluster, group: GroupIdx, wanted: &Wanted<'_>) -> Result<Targets, NoTargets> {
+pub(super) fn targets(
+    cluster: &Cluster,
+    group: GroupIdx,
+    wanted: &PlaceRequirements<'_>,
+) -> Result<Targets, NoTargets> {
     let usable = |node: &NodeIdx| wanted.admits(&cluster.node(*node).spec);
     let nodes: Vec<NodeIdx> = cluster.nodes_of(group).iter().copied().filter(usable).collect();
     Targets::of(cluster, &nodes, wanted.required)
@@ -126,16 +130,21 @@ pub(super) fn search(
     cluster: &Cluster,
     group: GroupIdx,
     nodes: &[NodeIdx],
-    wanted: &Wanted<'_>,
-) -> Result<Box<PlaceSearch>, GroupBar> {
-    let targets = targets(cluster, group, wanted).map_err(GroupBar::Nodes)?;
+    wanted: &PlaceRequirements<'_>,
+) -> Result<Box<PlaceSearch>, GroupObstacle> {
+    let targets = targets(cluster, group, wanted).map_err(GroupObstacle::Nodes)?;
     match wanted.rule {
         Some(rule) => search_by_rule(cluster, group, nodes, wanted, &targets, rule),
         None => Ok(Box::new(search_among(cluster, nodes, wanted, &targets))),
     }
 }
 
-fn search_among(cluster: &Cluster, nodes: &[NodeIdx], wanted: &Wanted<'_>, targets: &Targets) -> PlaceSearch {
+fn search_among(
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+    wanted: &PlaceRequirements<'_>,
+    targets: &Targets,
+) -> PlaceSearch {
     if wanted.dedicated {
         dedicated::find(cluster, wanted.instance, targets, wanted.conditions)
     } else {
@@ -149,18 +158,18 @@ fn search_by_rule(
     cluster: &Cluster,
     group: GroupIdx,
     nodes: &[NodeIdx],
-    wanted: &Wanted<'_>,
+    wanted: &PlaceRequirements<'_>,
     targets: &Targets,
     rule: &dyn PrimaryRule,
-) -> Result<Box<PlaceSearch>, GroupBar> {
+) -> Result<Box<PlaceSearch>, GroupObstacle> {
     let ranked = rule.ranked(cluster, wanted.instance, group, targets.primaries());
     if ranked.is_empty() {
-        return Err(GroupBar::NoPrimary);
+        return Err(GroupObstacle::NoPrimary);
     }
     let mut failures = FailCounts::default();
     for (tried, primary) in ranked.into_iter().enumerate() {
         if let Some(stopped) = wanted.deadline.reached_before(tried) {
-            return Err(GroupBar::NoTime(stopped));
+            return Err(GroupObstacle::NoTime(stopped));
         }
         let one = match targets {
             Targets::Singles(_) => Targets::Singles(vec![primary]),
@@ -176,16 +185,16 @@ fn search_by_rule(
 }
 
 /// Tries several groups and chooses the best one that accepts new instances.
-pub(super) fn choose(cluster: &Cluster, groups: &[GroupIdx], wanted: &Wanted<'_>) -> GroupChoice {
+pub(super) fn choose(cluster: &Cluster, groups: &[GroupIdx], wanted: &PlaceRequirements<'_>) -> GroupChoice {
     let nodes = cluster.all_nodes();
     let mut searched = 0;
     let mut result = |group: GroupIdx| {
         if wanted.heeds_denials && cluster.group(group).denies_moves_between_groups() {
-            return Err(GroupBar::Denied);
+            return Err(GroupObstacle::Denied);
         }
-        GroupBar::networks(cluster, group, wanted.instance)?;
+        GroupObstacle::networks(cluster, group, wanted.instance)?;
         if let Some(stopped) = wanted.deadline.reached_before(searched) {
-            return Err(GroupBar::NoTime(stopped));
+            return Err(GroupObstacle::NoTime(stopped));
         }
         searched += 1;
         search(cluster, group, &nodes, wanted)

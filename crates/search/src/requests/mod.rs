@@ -11,11 +11,11 @@ use std::sync::Arc;
 pub use groups::{GroupChoice, GroupTrial};
 
 use self::room::RoomPlan;
-use self::why::Obstacles;
+use self::why::PlacementObstacles;
 use super::moves::MoveRules;
-use super::place::evacuation::{Moved, Stuck};
+use super::place::evacuation::{EvacuationObstacle, Moved};
 use super::place::{Conditions, PlaceSearch};
-use super::why::{GroupBar, Hold};
+use super::why::{GroupObstacle, StayCause};
 use super::{Deadline, Stopped};
 use htools_ganeti::load::iallocator::Request;
 use htools_model::redundancy::global::Scope;
@@ -77,7 +77,7 @@ pub struct Reply {
     pub added: Vec<InstanceIdx>,
     /// Obstacles, if they were requested: always for a single new instance, and for other instances if they
     /// failed.
-    pub why: Vec<Obstacles>,
+    pub why: Vec<PlacementObstacles>,
     /// Moves that make room for a new instance, if they were requested.
     pub room: RoomFound,
 }
@@ -96,15 +96,15 @@ pub enum RoomFound {
 
 /// Additional results collected for the reply.
 #[derive(Debug, Default)]
-struct Notes {
+struct ReplyNotes {
     added: Vec<InstanceIdx>,
-    why: Vec<Obstacles>,
+    why: Vec<PlacementObstacles>,
     room: RoomFound,
 }
 
-impl Notes {
+impl ReplyNotes {
     /// Adds the obstacles of an instance to those already noted.
-    fn explain(&mut self, why: Obstacles) {
+    fn explain(&mut self, why: PlacementObstacles) {
         match self.why.last_mut() {
             Some(last) if last.instance == why.instance => {
                 last.groups.extend(why.groups);
@@ -159,7 +159,7 @@ pub enum Failure {
     /// No group or several groups have this name.
     UnknownGroup(String),
     /// No place can be tried in the group that the request names.
-    Barred(GroupIdx, String, GroupBar),
+    GroupExcluded(GroupIdx, String, GroupObstacle),
     /// No group has a place.
     NoGroup(GroupChoice),
     /// There is no target group. The groups that the request names, if any, have no nodes or contain the
@@ -179,11 +179,11 @@ pub enum Failure {
     /// The search ended before anything was tried.
     NoTime(Stopped),
     /// It may not leave its group.
-    Held(Hold),
+    Held(StayCause),
     /// It cannot be moved.
-    Stuck(Stuck),
+    Stuck(EvacuationObstacle),
     /// It cannot be moved in its group, and not to another one.
-    NowhereElse(Stuck, Box<Failure>),
+    NowhereElse(EvacuationObstacle, Box<Failure>),
 }
 
 /// Returns true if the request is for new instances whose places are compared by lost allocations instead of
@@ -202,7 +202,7 @@ pub fn is_dedicated(cluster: &Cluster, request: &Request) -> bool {
 pub fn answer(cluster: Cluster, request: Request, settings: &Settings) -> Reply {
     let mut cluster = Draft::from(cluster);
     let start = cluster.mark();
-    let mut notes = Notes::default();
+    let mut notes = ReplyNotes::default();
     let answer = match request {
         Request::Allocate { instance, group, restrict_to } => {
             placing::allocate(&mut cluster, &mut notes, instance, group, restrict_to, settings)
@@ -223,7 +223,7 @@ pub fn answer(cluster: Cluster, request: Request, settings: &Settings) -> Reply 
             Ok(moving::change_group(&mut cluster, &mut notes, &instances, &targets, settings))
         }
     };
-    let Notes { added, why, room } = notes;
+    let ReplyNotes { added, why, room } = notes;
     if answer.is_err() {
         cluster.back_to(start);
         return Reply { answer, cluster: cluster.into_cluster(), added: Vec::new(), why, room };

@@ -2,17 +2,17 @@
 
 use std::collections::HashSet;
 
-use super::groups::Wanted;
-use super::{Answer, Failure, Notes, Settings, groups, why};
+use super::groups::PlaceRequirements;
+use super::{Answer, Failure, ReplyNotes, Settings, groups, why};
 use crate::place::Conditions;
-use crate::place::evacuation::{Destination, Moved, Stuck, evacuate};
-use crate::why::Hold;
+use crate::place::evacuation::{Destination, EvacuationObstacle, Moved, evacuate};
+use crate::why::StayCause;
 use htools_model::{Cluster, Draft, EvacMode, GroupIdx, InstanceIdx, Mirroring, NodeIdx};
 
 /// Finds other nodes for instances, in their group.
 pub(super) fn node_evacuate(
     cluster: &mut Draft,
-    notes: &mut Notes,
+    notes: &mut ReplyNotes,
     instances: &[InstanceIdx],
     mode: EvacMode,
     settings: &Settings,
@@ -52,10 +52,10 @@ pub(super) fn node_evacuate(
 /// Finds another group for an instance that is stuck in its own, if the settings allow it.
 fn elsewhere(
     cluster: &mut Draft,
-    notes: &mut Notes,
+    notes: &mut ReplyNotes,
     idx: InstanceIdx,
     mode: EvacMode,
-    stuck: Stuck,
+    stuck: EvacuationObstacle,
     avoided: &[NodeIdx],
     settings: &Settings,
 ) -> Result<Moved, Failure> {
@@ -111,7 +111,7 @@ fn nodes_to_leave(cluster: &Cluster, instances: &[InstanceIdx], mode: EvacMode) 
 /// Finds another node for an instance, to replace one of its present nodes.
 pub(super) fn relocate(
     cluster: &mut Draft,
-    notes: &mut Notes,
+    notes: &mut ReplyNotes,
     idx: InstanceIdx,
     required_nodes: i64,
     from: &[NodeIdx],
@@ -148,7 +148,7 @@ pub(super) fn relocate(
 /// Finds another group for instances.
 pub(super) fn change_group(
     cluster: &mut Draft,
-    notes: &mut Notes,
+    notes: &mut ReplyNotes,
     instances: &[InstanceIdx],
     targets: &[GroupIdx],
     settings: &Settings,
@@ -192,7 +192,7 @@ struct TargetGroups<'a> {
 /// next group is tried.
 fn to_another_group(
     cluster: &mut Draft,
-    notes: &mut Notes,
+    notes: &mut ReplyNotes,
     idx: InstanceIdx,
     others: &TargetGroups<'_>,
     settings: &Settings,
@@ -200,9 +200,9 @@ fn to_another_group(
     let instance = cluster.instance(idx).clone();
     let own = cluster.node(instance.primary).spec.group;
     if others.heeds_denials && cluster.denies_leaving(own) {
-        return Err(Failure::Held(Hold::Denied));
+        return Err(Failure::Held(StayCause::Denied));
     }
-    let wanted = Wanted {
+    let wanted = PlaceRequirements {
         instance: &instance,
         required: if instance.template.has_secondary() { 2 } else { 1 },
         restrict_to: settings.restrict_to.as_deref(),

@@ -1,11 +1,11 @@
 //! Requests for new instances, and for a secondary node.
 
-use super::groups::{GroupChoice, GroupTrial, Wanted};
-use super::why::Obstacles;
-use super::{Answer, Failure, Notes, RoomFound, Settings, groups, room, why};
+use super::groups::{GroupChoice, GroupTrial, PlaceRequirements};
+use super::why::PlacementObstacles;
+use super::{Answer, Failure, ReplyNotes, RoomFound, Settings, groups, room, why};
 use crate::place;
-use crate::place::{Conditions, Newcomer, Targets};
-use crate::why::{GroupBar, GroupWhy};
+use crate::place::{Conditions, InstanceToPlace, Targets};
+use crate::why::{GroupObstacle, GroupWhy};
 use htools_ganeti::load::iallocator::Allocation;
 use htools_ganeti::load::merge::new_instance;
 use htools_model::{
@@ -36,15 +36,19 @@ pub(super) fn find_group(cluster: &Cluster, key: Option<&str>) -> Result<Option<
 }
 
 /// Finds a place for a new instance, in one group or in the best of all.
-fn choose(cluster: &Cluster, group: Option<GroupIdx>, wanted: &Wanted<'_>) -> Result<GroupChoice, Failure> {
+fn choose(
+    cluster: &Cluster,
+    group: Option<GroupIdx>,
+    wanted: &PlaceRequirements<'_>,
+) -> Result<GroupChoice, Failure> {
     let Some(group) = group else {
         let choice = groups::choose(cluster, &cluster.groups_with_nodes(), wanted);
         return if choice.selected.is_some() { Ok(choice) } else { Err(Failure::NoGroup(choice)) };
     };
     let name = &wanted.instance.name;
-    let search = GroupBar::networks(cluster, group, wanted.instance)
+    let search = GroupObstacle::networks(cluster, group, wanted.instance)
         .and_then(|()| groups::search(cluster, group, cluster.nodes_of(group), wanted))
-        .map_err(|bar| Failure::Barred(group, name.clone(), bar))?;
+        .map_err(|obstacle| Failure::GroupExcluded(group, name.clone(), obstacle))?;
     let selected = search.best.is_some().then_some(0);
     let trials = vec![GroupTrial { group, result: Ok(search) }];
     let choice =
@@ -57,7 +61,12 @@ fn nodes_of(place: &Place) -> Vec<NodeIdx> {
 }
 
 /// Adds an instance at the place chosen for it.
-fn settle(cluster: &mut Draft, notes: &mut Notes, instance: &Instance, choice: &GroupChoice) -> Vec<NodeIdx> {
+fn settle(
+    cluster: &mut Draft,
+    notes: &mut ReplyNotes,
+    instance: &Instance,
+    choice: &GroupChoice,
+) -> Vec<NodeIdx> {
     let Some(place) = choice.place() else { return Vec::new() };
     notes.added.push(cluster.adopt(instance, place));
     nodes_of(place)
@@ -66,21 +75,26 @@ fn settle(cluster: &mut Draft, notes: &mut Notes, instance: &Instance, choice: &
 /// The obstacles, group by group.
 fn reasons(
     cluster: &Cluster,
-    wanted: &Wanted<'_>,
+    wanted: &PlaceRequirements<'_>,
     found: &Result<GroupChoice, Failure>,
-) -> Option<Obstacles> {
+) -> Option<PlacementObstacles> {
     match found {
         Ok(choice) | Err(Failure::NoGroup(choice)) => Some(why::of_choice(cluster, choice, wanted)),
-        Err(Failure::Barred(group, instance, bar)) => {
-            let groups = vec![GroupWhy::barred(*group, bar.clone())];
-            Some(Obstacles { instance: instance.clone(), groups, moves: None })
+        Err(Failure::GroupExcluded(group, instance, obstacle)) => {
+            let groups = vec![GroupWhy::excluded(*group, obstacle.clone())];
+            Some(PlacementObstacles { instance: instance.clone(), groups, moves: None })
         }
         Err(_) => None,
     }
 }
 
 /// Searches for moves that make room for an instance without a place.
-fn make_room(cluster: &Cluster, wanted: &Wanted<'_>, choice: &GroupChoice, settings: &Settings) -> RoomFound {
+fn make_room(
+    cluster: &Cluster,
+    wanted: &PlaceRequirements<'_>,
+    choice: &GroupChoice,
+    settings: &Settings,
+) -> RoomFound {
     let allocable = |g: &GroupIdx| choice.named || cluster.group(*g).alloc_policy != AllocPolicy::Unallocable;
     let groups: Vec<GroupIdx> = choice.trials.iter().map(|t| t.group).filter(allocable).collect();
     let plan = room::make(cluster, &groups, choice.named, wanted, &settings.rules());
@@ -90,7 +104,7 @@ fn make_room(cluster: &Cluster, wanted: &Wanted<'_>, choice: &GroupChoice, setti
 /// Finds a place for one new instance.
 pub(super) fn allocate(
     cluster: &mut Draft,
-    notes: &mut Notes,
+    notes: &mut ReplyNotes,
     allocation: Allocation,
     group: Option<String>,
     restrict_to: Option<Vec<String>>,
@@ -98,7 +112,7 @@ pub(super) fn allocate(
 ) -> Result<Answer, Failure> {
     let group = find_group(cluster, group.as_deref())?;
     let instance = new_instance(cluster, allocation.description);
-    let wanted = Wanted {
+    let wanted = PlaceRequirements {
         instance: &instance,
         required: allocation.required_nodes,
         restrict_to: settings.restrict_to.as_deref().or(restrict_to.as_deref()),
@@ -125,7 +139,7 @@ pub(super) fn allocate(
 /// group, all of them need a place.
 pub(super) fn multi_allocate(
     cluster: &mut Draft,
-    notes: &mut Notes,
+    notes: &mut ReplyNotes,
     allocations: Vec<Allocation>,
     group: Option<String>,
     settings: &Settings,
@@ -140,7 +154,7 @@ pub(super) fn multi_allocate(
     let (mut allocated, mut failed) = (Vec::new(), Vec::new());
     for (tried, allocation) in allocations.into_iter().enumerate() {
         let instance = new_instance(cluster, allocation.description);
-        let wanted = Wanted {
+        let wanted = PlaceRequirements {
             instance: &instance,
             required: allocation.required_nodes,
             restrict_to: settings.restrict_to.as_deref(),
@@ -211,7 +225,7 @@ pub(super) fn allocate_secondary(
     let targets = Targets::Partners(primary, others);
     let conditions: Conditions = settings.conditions();
     // The reference checks redundancy as if the instance had not changed.
-    let newcomer = Newcomer { instance: &mirrored, redundancy_as: &before };
+    let newcomer = InstanceToPlace { instance: &mirrored, redundancy_as: &before };
     let search = Box::new(place::find(cluster, &cluster.all_nodes(), newcomer, &targets, &conditions));
     let Some((_, place)) = &search.best else { return Err(Failure::NotFound(search)) };
     let Some(node) = place.placement.secondary else { return Err(Failure::NotFound(search)) };

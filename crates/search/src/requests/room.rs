@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use self::lack::Lacks;
 use super::groups;
-use super::groups::Wanted;
+use super::groups::PlaceRequirements;
 use crate::moves::{MoveRules, Outcome, Repertoire, Trial, perform};
 use crate::place::PlaceMetric;
 use htools_model::score::Board;
@@ -55,7 +55,7 @@ struct PlaceTask<'a> {
     group: GroupIdx,
     /// The nodes whose score decides about the place.
     scored: &'a [NodeIdx],
-    wanted: &'a Wanted<'a>,
+    wanted: &'a PlaceRequirements<'a>,
     rules: &'a MoveRules,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn make(
     cluster: &Cluster,
     candidates: &[GroupIdx],
     named: bool,
-    wanted: &Wanted<'_>,
+    wanted: &PlaceRequirements<'_>,
     rules: &MoveRules,
 ) -> Option<RoomPlan> {
     let mut best: Option<RoomPlan> = None;
@@ -100,7 +100,7 @@ struct AfterMoves {
 
 /// A move of a state, and the lack that remains after it.
 #[derive(Debug, Clone, Copy)]
-struct Promise {
+struct MoveWithLack {
     /// Position of the state in the round.
     state: usize,
     step: Step,
@@ -114,7 +114,7 @@ fn in_group(cluster: &Cluster, task: PlaceTask<'_>, most: usize) -> Option<RoomP
         if task.wanted.deadline.reached().is_some() {
             break;
         }
-        let mut promises: Vec<Promise> =
+        let mut promises: Vec<MoveWithLack> =
             beam.iter().enumerate().flat_map(|(at, state)| promises(state, at, task)).collect();
         promises.sort_by(|a, b| a.lack.total_cmp(&b.lack).then(a.step.score.total_cmp(&b.step.score)));
         let complete = promises.partition_point(|p| p.lack <= 0.0);
@@ -140,14 +140,14 @@ fn first_searches(cluster: &Cluster, task: PlaceTask<'_>) -> usize {
 }
 
 /// The plan that ends with this move, if there is a place after it.
-fn completed(state: &AfterMoves, promise: &Promise, task: PlaceTask<'_>) -> Option<RoomPlan> {
+fn completed(state: &AfterMoves, promise: &MoveWithLack, task: PlaceTask<'_>) -> Option<RoomPlan> {
     let AfterMoves { cluster, steps } = after(state, promise, task)?;
     let search = groups::search(&cluster, task.group, task.scored, task.wanted).ok()?;
     let (metric, place) = search.best?;
     Some(RoomPlan { group: task.group, steps, place: place.placement, metric })
 }
 
-fn after(state: &AfterMoves, promise: &Promise, task: PlaceTask<'_>) -> Option<AfterMoves> {
+fn after(state: &AfterMoves, promise: &MoveWithLack, task: PlaceTask<'_>) -> Option<AfterMoves> {
     let mut next = state.clone();
     perform(&mut next.cluster, promise.step.instance, promise.step.mv, task.rules).ok()?;
     next.steps.push(promise.step);
@@ -155,7 +155,7 @@ fn after(state: &AfterMoves, promise: &Promise, task: PlaceTask<'_>) -> Option<A
 }
 
 /// The states nearest to a place. Each differs from the others in the moved instances or in the kind of move.
-fn next_round(beam: &[AfterMoves], promises: &[Promise], task: PlaceTask<'_>) -> Vec<AfterMoves> {
+fn next_round(beam: &[AfterMoves], promises: &[MoveWithLack], task: PlaceTask<'_>) -> Vec<AfterMoves> {
     let mut seen: Vec<(usize, InstanceIdx, std::mem::Discriminant<Move>)> = Vec::new();
     let mut next = Vec::new();
     for promise in promises {
@@ -170,7 +170,7 @@ fn next_round(beam: &[AfterMoves], promises: &[Promise], task: PlaceTask<'_>) ->
 }
 
 /// The moves of a state that bring a place nearer.
-fn promises(state: &AfterMoves, at: usize, task: PlaceTask<'_>) -> Vec<Promise> {
+fn promises(state: &AfterMoves, at: usize, task: PlaceTask<'_>) -> Vec<MoveWithLack> {
     let cluster: &Cluster = &state.cluster;
     let nodes = cluster.nodes_of(task.group);
     let lacks = Lacks::of(cluster, nodes, task.wanted, task.rules);
@@ -193,7 +193,7 @@ fn promises(state: &AfterMoves, at: usize, task: PlaceTask<'_>) -> Vec<Promise> 
             let lack = lacks.after(instance, &outcome);
             if lack < lacks.now() || (lacks.now() <= 0.0 && lack <= 0.0) {
                 let step = step(cluster, &board, instance, mv, &outcome);
-                found.push(Promise { state: at, step, lack });
+                found.push(MoveWithLack { state: at, step, lack });
             }
         }
     }

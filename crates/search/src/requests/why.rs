@@ -2,16 +2,16 @@
 //! the places nearest to being possible are kept.
 
 use super::groups;
-use super::groups::{GroupChoice, GroupTrial, Wanted};
+use super::groups::{GroupChoice, GroupTrial, PlaceRequirements};
 use crate::moves::{MoveRules, Trial, perform};
 use crate::place::Reserves;
 use crate::place::evacuation::Destination;
-use crate::why::{GroupWhy, Hurdle, Nearest, places};
-use htools_model::{Bar, Cluster, Draft, EvacMode, InstanceIdx, Mirroring, Move, NodeIdx, Rule};
+use crate::why::{GroupWhy, Nearest, RefusedPlace, places};
+use htools_model::{Cluster, Draft, EvacMode, InstanceIdx, Mirroring, Move, NodeIdx, Obstacle, Rule};
 
 /// Obstacles for one instance.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Obstacles {
+pub struct PlacementObstacles {
     /// Full name of the instance.
     pub instance: String,
     /// The groups that were tried for it.
@@ -21,35 +21,41 @@ pub struct Obstacles {
 }
 
 /// The obstacles for a new instance in the groups that were tried for it.
-pub(super) fn of_choice(cluster: &Cluster, choice: &GroupChoice, wanted: &Wanted<'_>) -> Obstacles {
+pub(super) fn of_choice(
+    cluster: &Cluster,
+    choice: &GroupChoice,
+    wanted: &PlaceRequirements<'_>,
+) -> PlacementObstacles {
     let groups = choice.trials.iter().map(|trial| of_group(cluster, trial, wanted)).collect();
-    Obstacles { instance: wanted.instance.name.clone(), groups, moves: None }
+    PlacementObstacles { instance: wanted.instance.name.clone(), groups, moves: None }
 }
 
-fn of_group(cluster: &Cluster, trial: &GroupTrial, wanted: &Wanted<'_>) -> GroupWhy {
+fn of_group(cluster: &Cluster, trial: &GroupTrial, wanted: &PlaceRequirements<'_>) -> GroupWhy {
     let group = trial.group;
     let search = match &trial.result {
         Ok(search) => search,
-        Err(bar) => return GroupWhy::barred(group, bar.clone()),
+        Err(obstacle) => return GroupWhy::excluded(group, obstacle.clone()),
     };
     let mut nearest = Nearest::default();
     if let Ok(targets) = &groups::targets(cluster, group, wanted) {
         let mut reserves = Reserves::of(cluster, wanted.instance, wanted.conditions);
-        for (place, bar) in places(cluster, targets, wanted.instance, wanted.conditions) {
+        for (place, obstacle) in places(cluster, targets, wanted.instance, wanted.conditions) {
             // A possible place that was not chosen failed a check of the whole group.
             let mut whole = || {
                 if reserves.hold(place.primary) {
-                    Bar::Expendability
+                    Obstacle::Expendability
                 } else {
-                    Bar::Primary(Rule::GroupReserve)
+                    Obstacle::Primary(Rule::GroupReserve)
                 }
             };
-            let bar = bar.or_else(|| (search.best.is_none() && wanted.rule.is_none()).then(&mut whole));
-            let hurdle = bar.map(|bar| Hurdle::of_place(cluster, wanted.instance, place, bar));
-            hurdle.into_iter().for_each(|hurdle| nearest.push(hurdle));
+            let obstacle =
+                obstacle.or_else(|| (search.best.is_none() && wanted.rule.is_none()).then(&mut whole));
+            let refused_place =
+                obstacle.map(|obstacle| RefusedPlace::of_place(cluster, wanted.instance, place, obstacle));
+            refused_place.into_iter().for_each(|refused_place| nearest.push(refused_place));
         }
     }
-    GroupWhy { group, bar: None, places: nearest }
+    GroupWhy { group, obstacle: None, places: nearest }
 }
 
 /// The obstacles for an instance that must move within `destination`; the moves are those that
@@ -59,7 +65,7 @@ pub(crate) fn of_moves(
     idx: InstanceIdx,
     mode: EvacMode,
     destination: &Destination,
-) -> Obstacles {
+) -> PlacementObstacles {
     let instance = cluster.instance(idx);
     let rules = MoveRules { ignore_soft_errors: destination.ignore_soft_errors, ..MoveRules::default() };
     let mut refused = RefusedMoves { idx, rules, nearest: Nearest::default() };
@@ -73,7 +79,7 @@ pub(crate) fn of_moves(
         (Mirroring::Internal, EvacMode::PrimaryOnly) => {
             let offline = instance.mirror().filter(|m| cluster.node(*m).spec.offline);
             if let (true, Some(node)) = (refused.all_pass(cluster, [Move::Failover]), offline) {
-                refused.nearest.push(Hurdle::offline(instance, Move::Failover, node));
+                refused.nearest.push(RefusedPlace::offline(instance, Move::Failover, node));
             }
         }
         (Mirroring::Internal, EvacMode::SecondaryOnly) => {
@@ -81,7 +87,7 @@ pub(crate) fn of_moves(
         }
         (Mirroring::Internal, EvacMode::All) => refused.try_pairs(cluster, &targets),
     }
-    Obstacles { instance: instance.name.clone(), groups: Vec::new(), moves: Some(refused.nearest) }
+    PlacementObstacles { instance: instance.name.clone(), groups: Vec::new(), moves: Some(refused.nearest) }
 }
 
 struct RefusedMoves {
@@ -97,7 +103,7 @@ impl RefusedMoves {
         let trial = Trial::new(cluster, cluster.instance(self.idx), &self.rules);
         for mv in moves {
             if let Err(refusal) = trial.run(mv) {
-                self.nearest.push(Hurdle::of_move(cluster, &trial, mv, refusal));
+                self.nearest.push(RefusedPlace::of_move(cluster, &trial, mv, refusal));
             }
         }
         self.nearest.refused == before

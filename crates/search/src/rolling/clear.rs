@@ -7,7 +7,7 @@ use super::{NoPlan, Part, RollingOptions};
 
 /// The instances of which nodes are freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Clearing {
+pub(crate) enum ClearingScope {
     /// Primaries without a secondary.
     Primaries,
     /// Secondaries of instances on other nodes.
@@ -43,7 +43,7 @@ impl<'a> ClearGround<'a> {
         &self,
         layout: &mut Layout<'_>,
         nodes: &[NodeIdx],
-        what: Clearing,
+        what: ClearingScope,
         found: &mut ClearedNodes<'_>,
     ) -> Result<(), NoPlan> {
         let start = layout.mark();
@@ -63,8 +63,8 @@ impl<'a> ClearGround<'a> {
             let part: Vec<NodeIdx> = nodes.iter().copied().filter(|n| cleared[n.get()]).collect();
             if part.is_empty() {
                 return Err(match what {
-                    Clearing::Primaries => NoPlan::NonRedundant { node: first },
-                    Clearing::Secondaries => NoPlan::Secondaries { node: first },
+                    ClearingScope::Primaries => NoPlan::NonRedundant { node: first },
+                    ClearingScope::Secondaries => NoPlan::Secondaries { node: first },
                 });
             }
             found(&part, layout)?;
@@ -91,26 +91,26 @@ impl<'a> ClearGround<'a> {
                 return Err(NoPlan::Migration { instance });
             }
         }
-        self.partition(layout, nodes, Clearing::Secondaries, &mut |nodes, layout| {
+        self.partition(layout, nodes, ClearingScope::Secondaries, &mut |nodes, layout| {
             parts.push(Part { nodes: nodes.to_vec(), moves: layout.moved() });
             Ok(())
         })
     }
 
     /// Tries to clear a node. On failure, the instances moved so far stay moved.
-    fn clear(&self, layout: &mut Layout<'_>, node: NodeIdx, what: Clearing, cleared: &[bool]) -> bool {
+    fn clear(&self, layout: &mut Layout<'_>, node: NodeIdx, what: ClearingScope, cleared: &[bool]) -> bool {
         let group = self.cluster.node(node).spec.group;
         let targets = || {
             let open = move |t: &NodeIdx| *t != node && !cleared[t.get()];
             self.online[group.get()].iter().copied().filter(open)
         };
         match what {
-            Clearing::Primaries => {
+            ClearingScope::Primaries => {
                 let instances = layout.primaries(node);
                 let leaving = instances.into_iter().filter(|i| self.leaves(*i));
                 leaving.into_iter().all(|i| self.relocate(layout, i, node, targets()))
             }
-            Clearing::Secondaries => layout.secondaries(node).into_iter().all(|instance| {
+            ClearingScope::Secondaries => layout.secondaries(node).into_iter().all(|instance| {
                 let primary = layout.place(instance).primary;
                 targets().any(|t| t != primary && layout.move_secondary(instance, t))
             }),

@@ -9,7 +9,7 @@ pub mod colour;
 pub mod graph;
 mod layout;
 
-use clear::{ClearGround, Clearing};
+use clear::{ClearGround, ClearingScope};
 use colour::{Algorithm, Colouring};
 use graph::ConflictGraph;
 use htools_model::{Cluster, Instance, InstanceIdx, Mirroring, MovedMeanwhile, NodeIdx, RunStatus};
@@ -132,7 +132,7 @@ impl Conflicts {
         let mut layout = Layout::of(cluster);
         for class in &self.best().classes {
             let nodes: Vec<NodeIdx> = class.iter().map(|v| self.graph.node(*v)).collect();
-            ground.partition(&mut layout, &nodes, Clearing::Primaries, &mut |nodes, layout| {
+            ground.partition(&mut layout, &nodes, ClearingScope::Primaries, &mut |nodes, layout| {
                 if options.full_evacuation {
                     ground.evacuate(layout, nodes, &mut parts)
                 } else {

@@ -28,7 +28,8 @@ use super::harm::{hold, release};
 use super::standby::bring_online;
 use super::trial::{BalancedState, GroupScope};
 use super::{
-    Decision, GroupPlan, Hindrance, Kept, SqueezeOptions, SqueezeProgress, Standby, Swaps, balance_options,
+    Decision, GroupPlan, Hindrance, SqueezeOptions, SqueezeProgress, Standby, Swaps, UnfreedNode,
+    balance_options,
 };
 use crate::balance::deep::order::{OrderedSteps, order};
 use crate::moves::perform;
@@ -68,7 +69,7 @@ fn condense(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan,
     let way = TrialWay::of(scope);
     let (mut plan, mut after) = condense_by(scope, most, state, way);
     while let Some(reached) = &after {
-        let Some((more, further)) = go_further(scope, most, state, &plan, reached) else { break };
+        let Some((more, further)) = bring_fewer_online(scope, most, state, &plan, reached) else { break };
         (plan, after) = (more, Some(further));
     }
     (plan, after)
@@ -77,7 +78,7 @@ fn condense(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan,
 /// Frees the nodes that the next runs would free from the state after a plan, and moves every instance there
 /// directly. Nodes that the plan brings online may turn out not to be needed. No plan both frees nodes and
 /// brings others online; instead, it brings fewer online, if they suffice.
-pub(super) fn go_further(
+pub(super) fn bring_fewer_online(
     scope: &GroupScope<'_>,
     most: usize,
     state: &Cluster,
@@ -228,7 +229,7 @@ pub(super) fn condense_by(
     let CandidateWalk { freed, mut kept, reached, .. } = walk;
     let is_candidate = scope.cluster.mask(&scope.candidates);
     for node in scope.online().filter(|n| !is_candidate[n.get()]) {
-        kept.extend(refusal(scope.cluster, node, scope.options).map(|why| Kept { node, why }));
+        kept.extend(refusal(scope.cluster, node, scope.options).map(|why| UnfreedNode { node, why }));
     }
     kept.sort_by_key(|kept| kept.node);
     let initial_score = scope.initial_score();
@@ -268,7 +269,7 @@ struct CandidateWalk<'a> {
     most: usize,
     /// In the order in which they were taken.
     freed: Vec<NodeIdx>,
-    kept: Vec<Kept>,
+    kept: Vec<UnfreedNode>,
     /// The balanced state with all of `freed` offline.
     reached: Option<BalancedState>,
     /// Copies of the present state. A failed trial is undone and leaves its copy to the next.
@@ -327,7 +328,7 @@ impl CandidateWalk<'_> {
                 continue;
             }
             if failures == most_failures {
-                self.kept.push(Kept { node: order[at], why: Hindrance::Unlikely });
+                self.kept.push(UnfreedNode { node: order[at], why: Hindrance::Unlikely });
                 at += 1;
                 continue;
             }
@@ -374,7 +375,7 @@ impl CandidateWalk<'_> {
         (self.scope.watch.progress)(SqueezeProgress { looked_at, candidates, freed: self.freed.len() });
         let ends = self.scope.has_to_end();
         if ends {
-            let not_tried = |node: &NodeIdx| Kept { node: *node, why: Hindrance::NotTried };
+            let not_tried = |node: &NodeIdx| UnfreedNode { node: *node, why: Hindrance::NotTried };
             self.kept.extend(rest.iter().map(not_tried));
         }
         ends
@@ -430,7 +431,7 @@ impl CandidateWalk<'_> {
         self.reached = reached;
         if let Some(why) = why {
             for node in self.freed.drain(good..) {
-                self.kept.push(Kept { node, why: why.clone() });
+                self.kept.push(UnfreedNode { node, why: why.clone() });
             }
         }
     }
@@ -443,7 +444,7 @@ impl CandidateWalk<'_> {
             self.scope.hopeless(&set)
         });
         let decided = why.is_some();
-        self.kept.extend(why.map(|why| Kept { node, why }));
+        self.kept.extend(why.map(|why| UnfreedNode { node, why }));
         decided
     }
 
@@ -470,7 +471,7 @@ impl CandidateWalk<'_> {
                 self.freed.push(node);
                 self.reach(balanced);
             }
-            Err(why) => self.kept.push(Kept { node, why }),
+            Err(why) => self.kept.push(UnfreedNode { node, why }),
         }
     }
 }

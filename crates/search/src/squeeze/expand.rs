@@ -1,6 +1,6 @@
 //! Brings nodes online.
 
-use super::condense::{condense_held, go_further};
+use super::condense::{bring_fewer_online, condense_held};
 use super::harm::{Baseline, release};
 use super::standby::{SizeSource, bring_online};
 use super::trial::{BalancedState, GroupScope};
@@ -34,7 +34,7 @@ pub(super) fn expand_or_condense(
         }
     }
     while let Some((more, further)) =
-        after.as_ref().and_then(|reached| go_further(scope, most, state, &plan, reached))
+        after.as_ref().and_then(|reached| bring_fewer_online(scope, most, state, &plan, reached))
     {
         (plan, after) = (more, Some(further));
     }

@@ -13,7 +13,7 @@ use htools_model::{Cluster, Draft, Immobile, InstanceIdx, Mib, NodeIdx, Rule, St
 
 /// A way in which the result is worse than the state before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Harm {
+pub enum Deterioration {
     /// More primaries share a node with another one that has the same exclusion tag.
     Exclusion {
         /// A node where this happens.
@@ -56,27 +56,27 @@ impl<'c> Baseline<'c> {
     }
 
     /// The harm in another state of the same group.
-    pub(super) fn harm(&self, after: &Cluster, nodes: &[NodeIdx]) -> Option<Harm> {
+    pub(super) fn harm(&self, after: &Cluster, nodes: &[NodeIdx]) -> Option<Deterioration> {
         let Locations { shared, missed } = locations(after, nodes);
         self.breach(after, nodes)
-            .or_else(|| (shared > self.locations.shared).then_some(Harm::SharedLocation))
-            .or_else(|| (missed > self.locations.missed).then_some(Harm::DesiredLocation))
+            .or_else(|| (shared > self.locations.shared).then_some(Deterioration::SharedLocation))
+            .or_else(|| (missed > self.locations.missed).then_some(Deterioration::DesiredLocation))
     }
 
     /// Like [`harm`](Baseline::harm), but only harm that balancing never does by itself.
-    pub(super) fn breach(&self, after: &Cluster, nodes: &[NodeIdx]) -> Option<Harm> {
+    pub(super) fn breach(&self, after: &Cluster, nodes: &[NodeIdx]) -> Option<Deterioration> {
         self.crowded(after, nodes).or_else(|| nodes.iter().find_map(|node| self.beyond(after, *node)))
     }
 
-    fn crowded(&self, after: &Cluster, nodes: &[NodeIdx]) -> Option<Harm> {
+    fn crowded(&self, after: &Cluster, nodes: &[NodeIdx]) -> Option<Deterioration> {
         let known = |tag| self.conflicts.get(&tag).copied().unwrap_or(0);
         let (tag, _) = conflicts(after, nodes).into_iter().find(|(tag, count)| *count > known(*tag))?;
         let count = |cluster: &Cluster, node: NodeIdx| cluster.node(node).state.tag_count.get(tag);
         let more = |node: &NodeIdx| count(after, *node) > count(self.before, *node).max(1);
-        nodes.iter().copied().find(more).map(|node| Harm::Exclusion { node, tag })
+        nodes.iter().copied().find(more).map(|node| Deterioration::Exclusion { node, tag })
     }
 
-    fn beyond(&self, after: &Cluster, node: NodeIdx) -> Option<Harm> {
+    fn beyond(&self, after: &Cluster, node: NodeIdx) -> Option<Deterioration> {
         let (spec, now) = (&after.node(node).spec, &after.node(node).state.ledger);
         let was = &self.before.node(node).state.ledger;
         let cpus = |now: i64, was: i64| now > was && spec.exceeds_cpu_ratio(now);
@@ -104,7 +104,7 @@ impl<'c> Baseline<'c> {
         } else {
             return None;
         };
-        Some(Harm::Policy { node, rule })
+        Some(Deterioration::Policy { node, rule })
     }
 }
 

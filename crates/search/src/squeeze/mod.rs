@@ -24,13 +24,13 @@ pub mod standby;
 mod tests;
 mod trial;
 
-pub use harm::Harm;
+pub use harm::Deterioration;
 pub use reserve::Reserve;
 
 use std::sync::Arc;
 
 use self::standby::{SizeSource, Sizes};
-use super::why::Hurdle;
+use super::why::RefusedPlace;
 use super::{BalanceOptions, Deadline, Stopped};
 use crate::moves::MoveRules;
 use htools_model::standby::NodeSize;
@@ -113,7 +113,7 @@ pub enum Decision {
 }
 
 /// The reason why a node is not freed. Mostly it is not about the place of one instance, but about the node
-/// itself or all others together. If one node lacks room, it is a [`Hurdle`].
+/// itself or all others together. If one node lacks room, it is a [`RefusedPlace`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Hindrance {
     /// It is the master node.
@@ -131,11 +131,11 @@ pub enum Hindrance {
     /// The other nodes together lack this much memory for the reserve, in MiB.
     Memory(i64),
     /// A node would lack the target reserve.
-    Reserve(Box<Hurdle>),
+    Reserve(Box<RefusedPlace>),
     /// A node would fail N+1.
     Redundancy(NodeIdx),
     /// Something would be worse than before.
-    Worse(Harm),
+    Worse(Deterioration),
     /// This node could not be emptied any more (global N+1).
     Expendable(NodeIdx),
     /// A node could not be emptied if the target reserve were used anywhere; this node has most room.
@@ -152,7 +152,7 @@ pub enum Hindrance {
 
 /// A node that is not freed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Kept {
+pub struct UnfreedNode {
     /// The node.
     pub node: NodeIdx,
     /// The reason.
@@ -186,14 +186,14 @@ pub struct GroupPlan {
     /// Nodes that can be brought online, in this order.
     pub online_candidates: Vec<Standby>,
     /// The reserve that is missing at the start.
-    pub missing: Option<Hurdle>,
+    pub missing: Option<RefusedPlace>,
     /// The node with most room, if using the minimal reserve anywhere would make it impossible to empty some
     /// node (global N+1). It is checked only if no node lacks the reserve.
     pub exposed: Option<NodeIdx>,
     /// True if the minimal reserve holds at the end.
     pub enough: bool,
     /// Online nodes that are not freed, by index; empty if this was not examined.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<UnfreedNode>,
     /// Score of the group before the plan.
     pub initial_score: f64,
     /// Score of the group after the plan, if it is computed.

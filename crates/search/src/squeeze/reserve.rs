@@ -5,12 +5,12 @@
 
 use std::cmp::Reverse;
 
-use crate::why::Hurdle;
-use htools_model::redundancy::global::{Guard, Scope};
+use crate::why::RefusedPlace;
+use htools_model::redundancy::global::{RedundancyCheck, Scope};
 use htools_model::units::floor_to_i64;
 use htools_model::{
-    Bar, Cluster, Disk, DiskTemplate, Instance, InstanceDetails, InstancePolicy, Ledger, Mib, NodeIdx, Place,
-    Placement, Rule, Strictness, TagArrival,
+    Cluster, Disk, DiskTemplate, Instance, InstanceDetails, InstancePolicy, Ledger, Mib, NodeIdx, Obstacle,
+    Place, Placement, Rule, Strictness, TagArrival,
 };
 
 /// Number of nodes on which using the reserve is tried.
@@ -64,10 +64,10 @@ impl Reserve {
     }
 
     /// The lack of a node without the reserve; `None` if it has the reserve.
-    pub(crate) fn lack(&self, cluster: &Cluster, node: NodeIdx) -> Option<Hurdle> {
+    pub(crate) fn lack(&self, cluster: &Cluster, node: NodeIdx) -> Option<RefusedPlace> {
         let rule = self.used(cluster, node).err()?;
         let place = Placement { primary: node, secondary: None };
-        Some(Hurdle::of_place(cluster, &self.probe, place, Bar::Primary(rule)))
+        Some(RefusedPlace::of_place(cluster, &self.probe, place, Obstacle::Primary(rule)))
     }
 
     /// The ledger of a node after the reserve is used.
@@ -78,14 +78,14 @@ impl Reserve {
 
     /// The lack of the first online node without the reserve. If too few nodes have room for the disk, it is
     /// the lack of the one with most free disk.
-    pub fn first_lack(&self, cluster: &Cluster, nodes: &[NodeIdx]) -> Option<Hurdle> {
+    pub fn first_lack(&self, cluster: &Cluster, nodes: &[NodeIdx]) -> Option<RefusedPlace> {
         let online = || nodes.iter().copied().filter(|n| !cluster.node(*n).spec.offline);
         online().find_map(|node| self.lack(cluster, node)).or_else(|| self.lacks_disk(cluster, online()))
     }
 
     /// The lack of disk, if too few nodes have room for all copies: that of the node with most free disk among
     /// the others.
-    fn lacks_disk(&self, cluster: &Cluster, online: impl Iterator<Item = NodeIdx>) -> Option<Hurdle> {
+    fn lacks_disk(&self, cluster: &Cluster, online: impl Iterator<Item = NodeIdx>) -> Option<RefusedPlace> {
         let probe = self.with_disk.as_ref()?;
         let mut missing = if probe.template.has_secondary() { 2 } else { 1 };
         let mut nearest: Option<(Mib, NodeIdx, Rule)> = None;
@@ -102,7 +102,7 @@ impl Reserve {
         }
         let (_, node, rule) = nearest.filter(|_| missing > 0)?;
         let place = Placement { primary: node, secondary: None };
-        Some(Hurdle::of_place(cluster, probe, place, Bar::Primary(rule)))
+        Some(RefusedPlace::of_place(cluster, probe, place, Obstacle::Primary(rule)))
     }
 
     /// Checks whether the reserve can be used without making it impossible to empty some of `nodes`, all of
@@ -127,7 +127,8 @@ impl Reserve {
             Reverse(node.state.ledger.mem_unallocated(&node.spec))
         };
         online.sort_by_key(room);
-        let mut guard = Guard::new(cluster, nodes, &Scope { online_only: true, ..Scope::default() });
+        let mut guard =
+            RedundancyCheck::new(cluster, nodes, &Scope { online_only: true, ..Scope::default() });
         guard.begin_with(*stuck);
         let mut tried = online.iter().take(TRIED);
         let usable = tried.any(|node| {

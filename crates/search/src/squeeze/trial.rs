@@ -7,7 +7,7 @@ use super::candidates::{offline_candidates, online_candidates};
 use super::harm::Baseline;
 use super::reserve::Reserve;
 use super::{Hindrance, SqueezeOptions, SqueezeWatch, Standby, balance_options};
-use crate::why::Hurdle;
+use crate::why::RefusedPlace;
 use crate::{BalanceOptions, Balancer, Stopped};
 use htools_model::redundancy::global::{self, Departures};
 use htools_model::score::Board;
@@ -22,7 +22,7 @@ pub(super) struct GroupScope<'c> {
     pub minimal: Reserve,
     pub target: Reserve,
     /// The lack of the first node without the minimal reserve.
-    pub missing: Option<Hurdle>,
+    pub missing: Option<RefusedPlace>,
     /// If no node lacks it: the node with most room, if using the reserve anywhere would put a node at risk.
     pub exposed: Option<NodeIdx>,
     pub standby: Vec<Standby>,

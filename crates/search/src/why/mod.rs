@@ -1,7 +1,7 @@
 //! Reasons why a change is impossible: the rule in the way, the lack, and the places that come nearest.
 //!
-//! All searches use these types. A [`Hold`] keeps an instance in its place, a [`GroupBar`] excludes a whole
-//! group, and a [`Bar`] a single place. A [`Hurdle`] is a refused place with its lack, and [`Nearest`] has
+//! All searches use these types. A [`StayCause`] keeps an instance in its place, a [`GroupObstacle`] excludes a whole
+//! group, and a [`Obstacle`] a single place. A [`RefusedPlace`] is a refused place with its lack, and [`Nearest`] has
 //! those nearest to being possible. `report::why` turns them into the words of each tool.
 
 mod shortfall;
@@ -11,9 +11,9 @@ pub use shortfall::{Shortfall, missing};
 use super::Stopped;
 use super::groups::health::Health;
 use super::moves::{Refusal, Trial};
-use super::place::{Conditions, Fit, NoTargets, Targets};
+use super::place::{Conditions, NoTargets, PlaceTester, Targets};
 use htools_model::{
-    Bar, Cluster, GroupIdx, Immobile, Instance, Ledger, Move, NodeIdx, Placement, PoolIdx, Rule,
+    Cluster, GroupIdx, Immobile, Instance, Ledger, Move, NodeIdx, Obstacle, Placement, PoolIdx, Rule,
 };
 
 /// Maximum number of places that are kept.
@@ -21,7 +21,7 @@ pub(crate) const MOST: usize = 20;
 
 /// The reason why an instance does not move at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hold {
+pub enum StayCause {
     /// It cannot or must not move.
     Immobile(Immobile),
     /// Its auto_balance flag is off.
@@ -47,7 +47,7 @@ pub enum Hold {
 
 /// The reason why a whole group cannot take an instance.
 #[derive(Debug, Clone, PartialEq)]
-pub enum GroupBar {
+pub enum GroupObstacle {
     /// No instance may move into it.
     Denied,
     /// It accepts no new instances.
@@ -72,12 +72,20 @@ pub enum GroupBar {
     NoTime(Stopped),
 }
 
-impl GroupBar {
+impl GroupObstacle {
     /// Checks that the group has all networks of the instance.
-    pub(crate) fn networks(cluster: &Cluster, group: GroupIdx, instance: &Instance) -> Result<(), GroupBar> {
+    pub(crate) fn networks(
+        cluster: &Cluster,
+        group: GroupIdx,
+        instance: &Instance,
+    ) -> Result<(), GroupObstacle> {
         let there = cluster.group(group);
         let lacking = instance.networks.iter().filter(|n| !there.networks.contains(n));
-        if there.connects(instance) { Ok(()) } else { Err(GroupBar::Networks(lacking.cloned().collect())) }
+        if there.connects(instance) {
+            Ok(())
+        } else {
+            Err(GroupObstacle::Networks(lacking.cloned().collect()))
+        }
     }
 }
 
@@ -87,21 +95,21 @@ pub struct GroupWhy {
     /// The group.
     pub group: GroupIdx,
     /// The reason why no place was tried, or why no possible place was chosen.
-    pub bar: Option<GroupBar>,
+    pub obstacle: Option<GroupObstacle>,
     /// The places that were refused.
     pub places: Nearest,
 }
 
 impl GroupWhy {
     /// A group that is excluded as a whole.
-    pub(crate) fn barred(group: GroupIdx, bar: GroupBar) -> GroupWhy {
-        GroupWhy { group, bar: Some(bar), places: Nearest::default() }
+    pub(crate) fn excluded(group: GroupIdx, obstacle: GroupObstacle) -> GroupWhy {
+        GroupWhy { group, obstacle: Some(obstacle), places: Nearest::default() }
     }
 }
 
 /// A place that was refused.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Hurdle {
+pub struct RefusedPlace {
     /// The move to the place, if the instance exists already.
     pub mv: Option<Move>,
     /// The place; without a secondary node if any secondary gets the same refusal.
@@ -109,67 +117,81 @@ pub struct Hurdle {
     /// The node that refuses.
     pub node: NodeIdx,
     /// The rule in the way.
-    pub bar: Bar,
+    pub obstacle: Obstacle,
     /// The lack, if it is one of resources or tags.
     pub shortfall: Option<Shortfall>,
 }
 
-impl Hurdle {
-    /// The hurdle at a node with the given ledger.
+impl RefusedPlace {
+    /// The place, refused by a node with the given ledger.
     pub(crate) fn new(
         cluster: &Cluster,
         instance: &Instance,
         place: Placement,
         node: NodeIdx,
         ledger: &Ledger,
-        bar: Bar,
-    ) -> Hurdle {
-        let shortfall = missing(cluster, instance, place.primary, node, ledger, bar);
-        Hurdle { mv: None, place, node, bar, shortfall }
+        obstacle: Obstacle,
+    ) -> RefusedPlace {
+        let shortfall = missing(cluster, instance, place.primary, node, ledger, obstacle);
+        RefusedPlace { mv: None, place, node, obstacle, shortfall }
     }
 
-    /// The hurdle at a place in its present state.
-    pub(crate) fn of_place(cluster: &Cluster, instance: &Instance, place: Placement, bar: Bar) -> Hurdle {
-        let node = match bar {
-            Bar::Secondary(_) => place.secondary.unwrap_or(place.primary),
+    /// A place that is refused in its present state.
+    pub(crate) fn of_place(
+        cluster: &Cluster,
+        instance: &Instance,
+        place: Placement,
+        obstacle: Obstacle,
+    ) -> RefusedPlace {
+        let node = match obstacle {
+            Obstacle::Secondary(_) => place.secondary.unwrap_or(place.primary),
             _ => place.primary,
         };
-        Hurdle::new(cluster, instance, place, node, &cluster.node(node).state.ledger, bar)
+        RefusedPlace::new(cluster, instance, place, node, &cluster.node(node).state.ledger, obstacle)
     }
 
-    /// The hurdle of a move that ends on an offline node.
-    pub(crate) fn offline(instance: &Instance, mv: Move, node: NodeIdx) -> Hurdle {
-        Hurdle { mv: Some(mv), place: mv.placement(instance), node, bar: Bar::Offline, shortfall: None }
+    /// The target of a move that would end on an offline node.
+    pub(crate) fn offline(instance: &Instance, mv: Move, node: NodeIdx) -> RefusedPlace {
+        RefusedPlace {
+            mv: Some(mv),
+            place: mv.placement(instance),
+            node,
+            obstacle: Obstacle::Offline,
+            shortfall: None,
+        }
     }
 
-    pub(crate) fn of_move(cluster: &Cluster, trial: &Trial<'_>, mv: Move, refusal: Refusal) -> Hurdle {
+    pub(crate) fn of_move(cluster: &Cluster, trial: &Trial<'_>, mv: Move, refusal: Refusal) -> RefusedPlace {
         let (instance, node) = (trial.instance(), refusal.node);
         let place = mv.placement(instance);
-        let bar =
-            if refusal.role_is_primary { Bar::Primary(refusal.rule) } else { Bar::Secondary(refusal.rule) };
+        let obstacle = if refusal.role_is_primary {
+            Obstacle::Primary(refusal.rule)
+        } else {
+            Obstacle::Secondary(refusal.rule)
+        };
         // On its own nodes, the instance does not count against itself.
         let left = match node {
             node if node == instance.primary => Some(trial.primary_left()),
             node => trial.mirror_left().filter(|_| Some(node) == instance.mirror()),
         };
         let ledger = left.unwrap_or(&cluster.node(node).state.ledger);
-        let mut hurdle = Hurdle::new(cluster, instance, place, node, ledger, bar);
+        let mut refused_place = RefusedPlace::new(cluster, instance, place, node, ledger, obstacle);
         if let (Rule::MigrationTags, Move::ReplacePrimary(to), Some(from)) =
             (refusal.rule, mv, instance.mirror().filter(|_| mv.target() == Some(node)))
         {
-            hurdle.shortfall = Some(Shortfall::migration(cluster, from, to));
+            refused_place.shortfall = Some(Shortfall::migration(cluster, from, to));
         }
         if let (Rule::GroupReserve, Some(change)) = (refusal.rule, trial.reserve_change(node)) {
-            hurdle.shortfall = Some(Shortfall::group_reserve(change));
+            refused_place.shortfall = Some(Shortfall::group_reserve(change));
         }
-        Hurdle { mv: Some(mv), ..hurdle }
+        RefusedPlace { mv: Some(mv), ..refused_place }
     }
 
     /// Distance from being possible; the smallest comes first.
     fn distance(&self) -> f64 {
         match &self.shortfall {
             Some(shortfall) => shortfall.relative(),
-            None if self.bar == Bar::Expendability => 0.0,
+            None if self.obstacle == Obstacle::Expendability => 0.0,
             None => f64::INFINITY,
         }
     }
@@ -179,26 +201,26 @@ impl Hurdle {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Nearest {
     /// The nearest ones, nearest first; among equals in the order tried.
-    pub kept: Vec<Hurdle>,
+    pub kept: Vec<RefusedPlace>,
     /// Number of all refused places.
     pub refused: usize,
 }
 
 impl Nearest {
-    /// Collects some hurdles.
-    pub(crate) fn of(hurdles: impl Iterator<Item = Hurdle>) -> Nearest {
+    /// Collects some refused places.
+    pub(crate) fn of(refused_places: impl Iterator<Item = RefusedPlace>) -> Nearest {
         let mut nearest = Nearest::default();
-        hurdles.for_each(|hurdle| nearest.push(hurdle));
+        refused_places.for_each(|refused_place| nearest.push(refused_place));
         nearest
     }
 
-    pub(super) fn push(&mut self, hurdle: Hurdle) {
+    pub(super) fn push(&mut self, refused_place: RefusedPlace) {
         self.refused += 1;
-        let distance = hurdle.distance();
+        let distance = refused_place.distance();
         let at = self.kept.partition_point(|known| known.distance().total_cmp(&distance).is_le());
         if at < MOST {
             self.kept.truncate(MOST - 1);
-            self.kept.insert(at, hurdle);
+            self.kept.insert(at, refused_place);
         }
     }
 }
@@ -210,8 +232,8 @@ pub(super) fn places<'a>(
     targets: &'a Targets,
     instance: &'a Instance,
     conditions: &Conditions,
-) -> impl Iterator<Item = (Placement, Option<Bar>)> + 'a {
-    let fit = Fit::new(cluster, instance, conditions);
+) -> impl Iterator<Item = (Placement, Option<Obstacle>)> + 'a {
+    let fit = PlaceTester::new(cluster, instance, conditions);
     targets.primaries().iter().flat_map(move |&primary| {
         let single = matches!(targets, Targets::Singles(_)).then_some(None);
         let mut is_refused = false;
@@ -219,9 +241,9 @@ pub(super) fn places<'a>(
             if is_refused {
                 return None;
             }
-            let bar = fit.at(Placement { primary, secondary }).err();
-            is_refused = matches!(bar, Some(Bar::Policy(_) | Bar::Primary(_)));
-            Some((Placement { primary, secondary: secondary.filter(|_| !is_refused) }, bar))
+            let obstacle = fit.at(Placement { primary, secondary }).err();
+            is_refused = matches!(obstacle, Some(Obstacle::Policy(_) | Obstacle::Primary(_)));
+            Some((Placement { primary, secondary: secondary.filter(|_| !is_refused) }, obstacle))
         })
     })
 }
@@ -235,20 +257,20 @@ mod tests {
     proptest! {
         #[test]
         fn the_nearest_are_kept_in_the_order_tried(lacks in prop::collection::vec(-2_i64..12, 0..70)) {
-            let hurdle = |(at, lack): (usize, &i64)| {
+            let refused_place = |(at, lack): (usize, &i64)| {
                 let node = NodeIdx::new(at);
-                let (bar, shortfall) = match lack {
-                    -2 => (Bar::Offline, None),
-                    -1 => (Bar::Expendability, None),
-                    &needed => (Bar::Primary(Rule::Memory), Some(Shortfall::Amount {
+                let (obstacle, shortfall) = match lack {
+                    -2 => (Obstacle::Offline, None),
+                    -1 => (Obstacle::Expendability, None),
+                    &needed => (Obstacle::Primary(Rule::Memory), Some(Shortfall::Amount {
                         resource: "memory", unit: "MiB", needed: 10, available: 10 - needed,
                     })),
                 };
-                Hurdle { mv: None, place: Placement { primary: node, secondary: None }, node, bar, shortfall }
+                RefusedPlace { mv: None, place: Placement { primary: node, secondary: None }, node, obstacle, shortfall }
             };
-            let mut all: Vec<Hurdle> = lacks.iter().enumerate().map(hurdle).collect();
+            let mut all: Vec<RefusedPlace> = lacks.iter().enumerate().map(refused_place).collect();
             let mut nearest = Nearest::default();
-            all.iter().for_each(|hurdle| nearest.push(hurdle.clone()));
+            all.iter().for_each(|refused_place| nearest.push(refused_place.clone()));
             all.sort_by(|a, b| a.distance().total_cmp(&b.distance()));
             all.truncate(MOST);
             prop_assert_eq!(nearest, Nearest { kept: all, refused: lacks.len() });

@@ -2,7 +2,7 @@
 
 use htools_model::units::floor_to_i64;
 use htools_model::{
-    Bar, Cluster, DiskTemplate, Instance, Ledger, Mib, NodeIdx, PolicyBreach, ReserveChange, Rule, TagId,
+    Cluster, DiskTemplate, Instance, Ledger, Mib, NodeIdx, Obstacle, PolicyBreach, ReserveChange, Rule, TagId,
 };
 
 /// The required amount and the available one.
@@ -109,7 +109,7 @@ impl From<PolicyBreach> for Shortfall {
     }
 }
 
-/// Computes the lack behind `bar`, which keeps a node from taking an instance. `ledger` is that of the node,
+/// Computes the lack behind `obstacle`, which keeps a node from taking an instance. `ledger` is that of the node,
 /// and `primary` would be the primary node of the instance.
 pub fn missing(
     cluster: &Cluster,
@@ -117,13 +117,13 @@ pub fn missing(
     primary: NodeIdx,
     node: NodeIdx,
     ledger: &Ledger,
-    bar: Bar,
+    obstacle: Obstacle,
 ) -> Option<Shortfall> {
-    let (rule, is_primary) = match bar {
-        Bar::Policy(breach) => return Some(breach.into()),
-        Bar::Primary(rule) => (rule, true),
-        Bar::Secondary(rule) => (rule, false),
-        Bar::Expendability | Bar::Offline | Bar::Lost => return None,
+    let (rule, is_primary) = match obstacle {
+        Obstacle::Policy(breach) => return Some(breach.into()),
+        Obstacle::Primary(rule) => (rule, true),
+        Obstacle::Secondary(rule) => (rule, false),
+        Obstacle::Expendability | Obstacle::Offline | Obstacle::Lost => return None,
     };
     let there = cluster.node(node);
     let spec = &there.spec;

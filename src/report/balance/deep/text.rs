@@ -10,7 +10,7 @@ use crate::report::form::table::{Align, Table};
 use crate::report::why::words::{hold_words, rule_name};
 use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 use crate::search::balance::deep::remains::{AilingNode, Complaint, Unmended};
-use crate::search::balance::deep::repair::Mending;
+use crate::search::balance::deep::repair::RepairMoves;
 use crate::search::balance::deep::{Deep, LinePoint};
 
 /// Maximum number of instances named in one line.
@@ -150,7 +150,7 @@ fn shown_points(found: &Deep) -> Vec<usize> {
     shown
 }
 
-fn mended(mending: &Mending, cluster: &Cluster) -> Vec<String> {
+fn mended(mending: &RepairMoves, cluster: &Cluster) -> Vec<String> {
     let stuck = mending.stuck.iter().map(|of| stuck_text(of, cluster));
     stuck.chain(mending.ailing.iter().map(|of| ailing_text(of, cluster))).collect()
 }

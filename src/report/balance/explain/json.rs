@@ -53,7 +53,7 @@ pub(crate) fn explained(e: &Explanation, cluster: &Cluster) -> Explained {
         notation: notation(cluster, m.mv),
         to: Nodes::of(cluster, m.to),
         score: m.verdict.as_ref().ok().copied(),
-        refusal: m.verdict.as_ref().err().map(|hurdle| MoveRefusalView::of(cluster, hurdle)),
+        refusal: m.verdict.as_ref().err().map(|refused_place| MoveRefusalView::of(cluster, refused_place)),
     };
     let next_step = match &e.outlook {
         InstanceOutlook::OtherFirst(step) => Some(NextStep {

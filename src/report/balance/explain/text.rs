@@ -1,10 +1,10 @@
 //! Explanations (`hbal --explain`) as text.
 
-use crate::model::{Bar, Cluster, NodeIdx, Placement};
+use crate::model::{Cluster, NodeIdx, Obstacle, Placement};
 use crate::plan::command::notation;
 use crate::report::balance::components::score;
 use crate::report::form::table::{Align, Table};
-use crate::report::why::words::{hold_words, hurdle_text};
+use crate::report::why::words::{hold_words, obstacle_text};
 use crate::search::balance::explain::{Explanation, InstanceOutlook};
 
 /// An outlook, in one word.
@@ -52,10 +52,11 @@ pub(crate) fn explanation(
             let best = if e.best == Some(at) { "best of these" } else { "" };
             let (after, gain, reason) = match &m.verdict {
                 Ok(s) => (score(*s), score(e.score - s), best.to_owned()),
-                Err(hurdle) => {
-                    let text = hurdle_text(hurdle, "the new node is offline");
-                    let is_offline = hurdle.bar == Bar::Offline;
-                    let text = if is_offline { text } else { format!("{}: {text}", alias(hurdle.node)) };
+                Err(refused_place) => {
+                    let text = obstacle_text(refused_place, "the new node is offline");
+                    let is_offline = refused_place.obstacle == Obstacle::Offline;
+                    let text =
+                        if is_offline { text } else { format!("{}: {text}", alias(refused_place.node)) };
                     ("-".into(), "-".into(), text)
                 }
             };

@@ -211,7 +211,7 @@ pub(crate) fn compression(
     let frame = Frame { cluster, steps, jobsets: sets };
     let row = |candidate: &GroupCandidate| {
         let (reason, moves, placed, blocked) = match &candidate.outcome {
-            compress::Compressed::Unfit(why) => (Some(unfit_text(*why)), 0, 0, None),
+            compress::Compressed::Untried(why) => (Some(unfit_text(*why)), 0, 0, None),
             compress::Compressed::Stuck(blocked, placed) => {
                 (None, 0, *placed, Some(BlockedRow::of(cluster, storage, blocked)))
             }

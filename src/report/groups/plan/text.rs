@@ -226,7 +226,7 @@ fn candidate_row(candidate: &GroupCandidate, cluster: &Cluster) -> Vec<String> {
 /// Number of moves that empty a group, the data that they copy, and the verdict.
 pub(crate) fn candidate_verdict(candidate: &GroupCandidate, cluster: &Cluster) -> [String; 3] {
     let (count, amount, verdict) = match &candidate.outcome {
-        compress::Compressed::Unfit(why) => ("-".to_owned(), "-".to_owned(), unfit_text(*why)),
+        compress::Compressed::Untried(why) => ("-".to_owned(), "-".to_owned(), unfit_text(*why)),
         compress::Compressed::Stuck(blocked, _) => {
             let name = cluster.instance(blocked.instance).alias();
             let why = stay_words(&blocked.why, cluster).text;

@@ -157,7 +157,7 @@ impl<'a> TransitionPage<'a> {
             let name = self.transition.step(excess.step).resource;
             let name = name.map(|resource| shown_name(&self.set.resource(resource).id)).unwrap_or_default();
             self.lines.push(format!(
-                "Warning: {name} does not wait for its room, as migrations would wait for each other in a circle: {} can lack {} of {} meanwhile",
+                "Warning: {name} does not wait for its room, because migrations would wait for each other in a circle: {} can lack {} of {} meanwhile",
                 shown_host(self.set, excess.host),
                 excess.amount,
                 shown_name(&self.set.attributes[excess.kind.get()]),
@@ -171,7 +171,7 @@ impl<'a> TransitionPage<'a> {
             .collect();
         if !stuck.is_empty() {
             self.lines.push(format!(
-                "Warning: Pacemaker never gets to these, as they wait for each other in a circle, or for those that do: {}",
+                "Warning: Pacemaker never starts these steps, because they wait for each other in a circle or for such steps: {}",
                 stuck.join(", ")
             ));
         }

@@ -93,7 +93,9 @@ fn tie(
     let hold = match sides {
         [Some(one), Some(other)] if one == other => false,
         [Some(one), Some(other)] => match reason {
-            HoldReason::Together => must || meet(set, colocation, [units[one].host, units[other].host]),
+            HoldReason::Together => {
+                must || count_as_same(set, colocation, [units[one].host, units[other].host])
+            }
             _ => !by_node(colocation),
         },
         // Clone instances have fixed hosts, so colocations with them are handled as allowed hosts.
@@ -115,7 +117,7 @@ pub(super) fn by_node(colocation: &Colocation) -> bool {
 }
 
 /// Tells if two hosts count as the same for a colocation.
-fn meet(set: &WorkingSet, colocation: &Colocation, [one, other]: [HostIdx; 2]) -> bool {
+fn count_as_same(set: &WorkingSet, colocation: &Colocation, [one, other]: [HostIdx; 2]) -> bool {
     match &colocation.attribute {
         Some(attribute) if !by_node(colocation) => {
             set.host(one).attribute(attribute) == set.host(other).attribute(attribute)

@@ -22,7 +22,7 @@ use super::job::{Job, JobId, JobMark, JobStatus, RunInfo};
 use super::one_job::{MOST_CALLS, await_job};
 use crate::remote::CallError;
 use htools_model::autorepair::{
-    Attended, Contradiction, RepairHistory, RepairNote, RepairResult, RepairState, RepairTag, Visit,
+    Contradiction, RepairHistory, RepairNote, RepairResult, RepairState, RepairTag, Visit, VisitOutcome,
 };
 use htools_model::known_tags::AUTOREPAIR;
 use htools_plan::fresh::half_digest;
@@ -61,7 +61,7 @@ pub enum AttendError {
         problem: String,
     },
     /// Ganeti has taken some of the jobs, or may have. The next run finds them.
-    #[error("Job submission error: {problem}; the next run looks for what has been submitted")]
+    #[error("Job submission error: {problem}; the next run looks for the submitted job")]
     Partial {
         /// The instance.
         instance: String,
@@ -109,10 +109,10 @@ impl Repairer<'_> {
         let (mut removed, mut message, mut cleanup) = (outdated, None, None);
         let attended = match (state, wish) {
             (RepairState::Pending(tag), _) => match self.look(&tag, mended)? {
-                RepairSight::UnderWay => Attended::UnderWay(tag),
+                RepairSight::UnderWay => VisitOutcome::UnderWay(tag),
                 RepairSight::NeverBegun => {
                     removed.push(tag.clone());
-                    Attended::NeverBegun(tag)
+                    VisitOutcome::NeverBegun(tag)
                 }
                 RepairSight::Over { result, jobs, said, broken } => {
                     message = said;
@@ -120,41 +120,41 @@ impl Repairer<'_> {
                     let said =
                         self.write(instance, RepairTag { jobs, result: Some(result), ..tag.clone() })?;
                     removed.push(tag);
-                    Attended::Ended(said)
+                    VisitOutcome::Ended(said)
                 }
             },
             (RepairState::Failure(tag), RepairWish::Repair(wanted)) if wanted.again => {
                 let begun = self.begin(instance, wanted, tag.next_attempt())?;
                 removed.push(tag);
-                Attended::Begun(begun)
+                VisitOutcome::Begun(begun)
             }
             (RepairState::Failure(_), RepairWish::Note(RepairNote::Suspend)) => {
                 let tag = format!("{AUTOREPAIR}suspend");
                 self.set_tags(instance, &self.run_of("suspension", self.seconds()), vec![tag.clone()])?;
-                Attended::Suspended(tag)
+                VisitOutcome::Suspended(tag)
             }
-            (RepairState::Failure(tag), _) => Attended::Failed(tag),
+            (RepairState::Failure(tag), _) => VisitOutcome::Failed(tag),
             (RepairState::Healthy(Some(last)), RepairWish::Repair(_)) if self.says_in_vain(&last)? => {
-                let attended = Attended::UnderWay(last);
+                let attended = VisitOutcome::UnderWay(last);
                 return Ok(Visit { attended, removed: Vec::new(), message: None, cleanup: None });
             }
             (RepairState::Healthy(last), RepairWish::Repair(wanted)) if !wanted.again => {
                 let begun = self.begin(instance, wanted, repair_id(instance, last.as_ref()))?;
                 removed.extend(last);
-                Attended::Begun(begun)
+                VisitOutcome::Begun(begun)
             }
             (RepairState::Healthy(last), RepairWish::Note(RepairNote::NoPermission(kind))) => {
                 let says_so =
                     |tag: &RepairTag| tag.kind == kind && tag.result == Some(RepairResult::NoPermission);
                 match last {
-                    Some(tag) if says_so(&tag) => Attended::Nothing,
+                    Some(tag) if says_so(&tag) => VisitOutcome::Nothing,
                     last => {
                         // A late note must not look like the end of a repair that was permitted in the meantime.
                         let id = repair_id(&format!("{instance}\nenoperm"), last.as_ref());
                         let result = Some(RepairResult::NoPermission);
                         let said = RepairTag { kind, id, time: 0, result, jobs: Vec::new() };
                         removed.extend(last);
-                        Attended::NotPermitted(self.write(instance, said)?)
+                        VisitOutcome::NotPermitted(self.write(instance, said)?)
                     }
                 }
             }
@@ -163,9 +163,9 @@ impl Repairer<'_> {
                 let said = RepairTag { result, time: self.seconds(), ..last.clone() };
                 self.set_tags(instance, &self.verdict_on(&last), vec![said.to_string()])?;
                 removed.push(last);
-                Attended::InVain(said)
+                VisitOutcome::InVain(said)
             }
-            (RepairState::Healthy(_), _) => Attended::Nothing,
+            (RepairState::Healthy(_), _) => VisitOutcome::Nothing,
         };
         self.remove(instance, &removed)?;
         Ok(Visit { attended, removed, message, cleanup })

@@ -37,7 +37,7 @@ pub enum JournalError {
         source: io::Error,
     },
     /// Another program is using the journal.
-    #[error("{path}: another program carries out this run at this moment")]
+    #[error("{path}: another program is executing this run")]
     InUse {
         /// The file.
         path: String,
@@ -64,7 +64,7 @@ pub enum LineError {
     #[error("it is empty")]
     Empty,
     /// The first line is cut off.
-    #[error("the line is cut off; if this was to become a journal, nothing was submitted")]
+    #[error("the line is cut off; if this is the first line, no jobs were submitted")]
     CutOff,
     /// It has no check sum.
     #[error("there is no check sum")]
@@ -167,7 +167,7 @@ pub fn open<F: JournalForm>(path: &Path) -> Result<(F, Journal), JournalError> {
     if !about.is_file() {
         return Err(LoadError::one_line(&shown, "not a regular file").into());
     }
-    check_ours(&about).map_err(|error| LoadError::one_line(&shown, &error.to_string()))?;
+    check_ours(&about).map_err(|error| error.of_file(&shown))?;
     lock(&file, &shown)?;
     let bytes = read_limited(&file, MOST).map_err(unreadable)?;
     go_on(&bytes, Box::new(DurableFile(file))).map_err(|(line, problem)| damaged(&shown, line, &problem))

@@ -117,7 +117,10 @@ fn records_that_cannot_follow_are_refused_with_their_line() {
         (line, problem.to_string())
     };
     let all = records();
-    assert_eq!(wrong(&[all[4].clone()]), (2, "job 1.1 cannot be in the queue now".to_owned()));
+    assert_eq!(
+        wrong(&[all[4].clone()]),
+        (2, "the record says that job 1.1 is in the queue, which contradicts earlier records".to_owned())
+    );
     assert_eq!(wrong(&[all[0].clone(), all[0].clone()]).0, 3);
     let far = Record::Submitting { jobs: vec![JobMark { step: StepIdx::new(usize::MAX), part: 0 }] };
     assert_eq!(wrong(&[far]).0, 2);

@@ -21,7 +21,7 @@ use htools_model::{Concession, Move, Placement};
 use htools_plan::graph::{Edge, EdgeReason, Strength};
 use htools_plan::opcode::Opcode;
 use htools_plan::stream::{LimitKey, StreamLimits};
-use htools_plan::work::{Freight, Relocation, Task, Work, WorkStep};
+use htools_plan::work::{MovedData, Relocation, Task, Work, WorkStep};
 
 /// A random plan, and the fates of its jobs.
 #[derive(Debug, Clone)]
@@ -106,7 +106,7 @@ fn header(case: &Case, on_failure: OnFailure) -> Header {
                 to: end,
                 concession: Concession::None,
             }),
-            freight: Some(Freight {
+            freight: Some(MovedData {
                 memory: Some(1),
                 disk: 1,
                 stops: false,

@@ -13,8 +13,8 @@ pub(crate) struct Budget {
 
 /// The budget is exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("what it says takes more than {} MiB of memory", .0 >> 20)]
-pub(crate) struct Spent(usize);
+#[error("its content needs more than {} MiB of memory", .0 >> 20)]
+pub(crate) struct BudgetExceeded(usize);
 
 impl Budget {
     /// Budget for an answer about a few objects: a job, the cluster itself.
@@ -29,7 +29,7 @@ impl Budget {
     }
 
     /// Counts bytes that are about to be allocated.
-    pub(crate) fn take(&self, bytes: usize) -> Result<(), Spent> {
+    pub(crate) fn take(&self, bytes: usize) -> Result<(), BudgetExceeded> {
         match self.left.get().checked_sub(bytes) {
             Some(left) => {
                 self.left.set(left);
@@ -37,13 +37,13 @@ impl Budget {
             }
             None => {
                 self.spent.set(true);
-                Err(Spent(self.whole))
+                Err(BudgetExceeded(self.whole))
             }
         }
     }
 
     /// Reserves room for one more item in a list.
-    pub(crate) fn grow<T>(&self, list: &mut Vec<T>) -> Result<(), Spent> {
+    pub(crate) fn grow<T>(&self, list: &mut Vec<T>) -> Result<(), BudgetExceeded> {
         if list.len() == list.capacity() {
             let more = list.capacity().max(4);
             self.take(more.saturating_mul(size_of::<T>()))?;
@@ -53,12 +53,15 @@ impl Budget {
     }
 
     /// Counts the memory of a text besides its place in a list or an object.
-    pub(crate) fn take_text(&self, text: &str) -> Result<(), Spent> {
+    pub(crate) fn take_text(&self, text: &str) -> Result<(), BudgetExceeded> {
         self.take(text_size(text))
     }
 
     /// Runs `make`, whose allocations are temporary except for the number of bytes that it returns.
-    pub(crate) fn passing<T>(&self, make: impl FnOnce() -> Result<(T, usize), Spent>) -> Result<T, Spent> {
+    pub(crate) fn passing<T>(
+        &self,
+        make: impl FnOnce() -> Result<(T, usize), BudgetExceeded>,
+    ) -> Result<T, BudgetExceeded> {
         let before = self.left.get();
         let (made, kept) = make()?;
         self.left.set(before);
@@ -70,8 +73,8 @@ impl Budget {
         self.spent.get()
     }
 
-    pub(crate) fn excess(&self) -> Spent {
-        Spent(self.whole)
+    pub(crate) fn excess(&self) -> BudgetExceeded {
+        BudgetExceeded(self.whole)
     }
 }
 
@@ -95,7 +98,7 @@ mod tests {
         let budget = Budget::new(3 << 20);
         assert_eq!(budget.take(2 << 20), Ok(()));
         let error = budget.take(2 << 20).unwrap_err();
-        assert_eq!(error.to_string(), "what it says takes more than 3 MiB of memory");
+        assert_eq!(error.to_string(), "its content needs more than 3 MiB of memory");
         assert!(budget.is_spent());
         assert_eq!(budget.take(1 << 20), Ok(()));
         assert!(budget.take(usize::MAX).is_err());

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::budget::{Budget, Spent};
+use super::budget::{Budget, BudgetExceeded};
 use super::value::Json;
 
 /// Maximum number of unwanted keys of an object that are remembered, so that messages can name some.
@@ -68,7 +68,7 @@ pub(super) struct ShapeReader<'b> {
 /// Reads an unwanted value as strictly as others.
 struct Skipped;
 
-pub(super) fn no_room<E: Error>(spent: Spent) -> E {
+pub(super) fn no_room<E: Error>(spent: BudgetExceeded) -> E {
     E::custom(spent)
 }
 
@@ -77,7 +77,7 @@ impl<'b> ShapeReader<'b> {
         ShapeReader { shape, ..self }
     }
 
-    fn text(self, text: String) -> Result<Json, Spent> {
+    fn text(self, text: String) -> Result<Json, BudgetExceeded> {
         self.budget.take_text(&text)?;
         Ok(Json::String(text))
     }

@@ -41,7 +41,7 @@ pub(crate) enum ValueFault {
     Field { field: String, fault: Box<ValueFault> },
     #[error("expected {expected} fields, found {found}")]
     Count { expected: usize, found: usize },
-    #[error("{0} is no status")]
+    #[error("{0} is not a status")]
     Status(String),
 }
 

@@ -86,7 +86,7 @@ pub(super) fn read_request(request: &Object<'_, '_>, cluster: &RawCluster) -> Re
         "allocate-secondary" => Ok(Request::AllocateSecondary { instance: read_existing(request, cluster)? }),
         _ => {
             let found = request.required("type")?.found();
-            Err(request.key_error("type", format!("{found} is no known type of request")))
+            Err(request.key_error("type", format!("{found} is not a known type of request")))
         }
     }
 }

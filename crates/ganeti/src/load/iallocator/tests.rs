@@ -281,7 +281,7 @@ fn multi_allocate() {
 #[test]
 fn unknown_requests() {
     let error = asking(r#"{"type":"foo"}"#).unwrap_err().to_string();
-    assert_eq!(error, "request.json, request: key 'type': \"foo\" is no known type of request");
+    assert_eq!(error, "request.json, request: key 'type': \"foo\" is not a known type of request");
     assert!(asking("{}").is_err());
     assert!(asking("null").is_err());
 }

@@ -1,11 +1,10 @@
 //! Fetches the answers.
 
-use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use crate::input::error::{LoadError, Result};
+use crate::input::error::{LoadCause, LoadError, Result};
 use crate::input::json::Body;
 use crate::input::local::Limited;
 use crate::load::live::ClusterPart;
@@ -81,6 +80,10 @@ impl<R: Read> Read for SourcedAnswer<R> {
     }
 }
 
-fn failed(source: &str, problem: &dyn Display) -> LoadError {
-    LoadError::one_line(&shown_source(source), &problem.to_string())
+fn failed(source: &str, problem: &CallError) -> LoadError {
+    let error = LoadError::one_line(&shown_source(source), &problem.to_string());
+    match problem {
+        CallError::NoLogin(_) => error.with_cause(LoadCause::NoLogin),
+        _ => error,
+    }
 }

@@ -163,7 +163,7 @@ fn memory_of_instances() {
     }
     let error = ram("null", r#""minmem":1,"#).unwrap_err().to_string();
     assert!(
-        error.starts_with("d/instances.json, instance 'i1': no memory: oper_ram is no number"),
+        error.starts_with("d/instances.json, instance 'i1': no memory: oper_ram is not a number"),
         "{error}"
     );
     assert!(problem(r#""oper_ram":1024,"#, "").contains("key 'oper_ram' not found"));
@@ -273,11 +273,11 @@ fn disk_parameters_are_read_if_they_are_wanted() {
             r#"{"rbd":{"pool":7}}"#,
             ", diskparams, rbd: key 'pool': Unable to read String: expected a string, found 7",
         ),
-        (r#"{"rbd":{"pool":""}}"#, ", diskparams, rbd: key 'pool': \"\" is no name"),
-        (r#"{"rbd":{"pool":"a\nb"}}"#, ", diskparams, rbd: key 'pool': \"a\\nb\" is no name"),
+        (r#"{"rbd":{"pool":""}}"#, ", diskparams, rbd: key 'pool': \"\" is not a name"),
+        (r#"{"rbd":{"pool":"a\nb"}}"#, ", diskparams, rbd: key 'pool': \"a\\nb\" is not a name"),
         (r#"{"gluster":{"port":"1"}}"#, ", diskparams, gluster: key 'port': expected a number, found \"1\""),
-        (r#"{"gluster":{"port":0}}"#, ", diskparams, gluster: key 'port': 0 is no port"),
-        (r#"{"gluster":{"host":""}}"#, ", diskparams, gluster: key 'host': \"\" is no name"),
+        (r#"{"gluster":{"port":0}}"#, ", diskparams, gluster: key 'port': 0 is not a port"),
+        (r#"{"gluster":{"host":""}}"#, ", diskparams, gluster: key 'host': \"\" is not a name"),
         (
             r#"{"gluster":{"volume":{}}}"#,
             ", diskparams, gluster: key 'volume': Unable to read String: expected a string, found an object",

@@ -22,10 +22,10 @@ impl<'a> TextReader<'a> {
             disk_parameters: DiskParameters::default(),
         };
         if row.name().is_empty() {
-            self.doubt([row.field_error("name", "it is empty").to_string()]);
+            self.keep_doubts([row.field_error("name", "it is empty").to_string()]);
         }
         if !self.group_names.insert(row.name()) {
-            self.doubt([doubts::repeated(&row)]);
+            self.keep_doubts([doubts::repeated(&row)]);
         }
         self.groups.insert(uuid, GroupIdx::new(self.cluster.groups.len()));
         self.cluster.groups.push(group);

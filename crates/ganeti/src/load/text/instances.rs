@@ -53,9 +53,9 @@ impl<'a> TextReader<'a> {
             networks: Vec::new(),
             forthcoming,
         };
-        self.doubt(doubts::of_instance(&row, &instance));
+        self.keep_doubts(doubts::of_instance(&row, &instance));
         if !self.instance_names.insert(row.name()) {
-            self.doubt([doubts::repeated(&row)]);
+            self.keep_doubts([doubts::repeated(&row)]);
         }
         self.cluster.instances.push(instance);
         Ok(())

@@ -115,7 +115,7 @@ struct TextReader<'a> {
 
 impl<'a> TextReader<'a> {
     /// Keeps the first doubts.
-    fn doubt(&mut self, doubts: impl IntoIterator<Item = String>) {
+    fn keep_doubts(&mut self, doubts: impl IntoIterator<Item = String>) {
         let kept = &mut self.cluster.doubts;
         kept.extend(doubts.into_iter().take(doubts::MOST.saturating_sub(kept.len())));
     }

@@ -19,9 +19,9 @@ impl<'a> TextReader<'a> {
         // A "?" in any of the resources means that the node did not answer.
         let unknown = (1..=6).any(|column| row.text(column) == "?");
         let node = if unknown { silent_node(row.name(), group) } else { read_resources(&row, group)? };
-        self.doubt(doubts::of_node(&row, &node));
+        self.keep_doubts(doubts::of_node(&row, &node));
         if self.nodes.insert(row.name(), NodeIdx::new(self.cluster.nodes.len())).is_some() {
-            self.doubt([doubts::repeated(&row)]);
+            self.keep_doubts([doubts::repeated(&row)]);
         }
         self.cluster.nodes.push(node);
         Ok(())

@@ -42,15 +42,15 @@ pub(crate) fn shown(socket: &Path) -> String {
 pub(crate) enum SocketError {
     #[error("the path of the socket is empty")]
     Empty,
-    #[error("the path of a socket can have {LONGEST} bytes, this one has {0}")]
+    #[error("the path of the socket has {0} bytes; at most {LONGEST} are possible")]
     TooLong(usize),
-    #[error("there is no such socket: this machine is probably not the master of a cluster")]
+    #[error("there is no such socket; this machine is probably not the master of a cluster")]
     Missing,
     #[error("this is not a socket")]
     NoSocket,
-    #[error("nobody listens at this socket: the master daemon probably does not run")]
+    #[error("no program listens on this socket; the master daemon is probably not running")]
     Refused,
-    #[error("permission denied: only root and Ganeti's own users may talk to the master daemon")]
+    #[error("permission denied; only root and Ganeti's own users have access to the master daemon")]
     Forbidden,
     #[error("no connection within {0}")]
     Late(String),

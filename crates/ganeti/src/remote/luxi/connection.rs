@@ -151,9 +151,7 @@ impl Connection {
         share: SharedBudget,
     ) -> Result<String, CallError> {
         let Some(stream) = &mut self.stream else {
-            return Err(CallError::NotSent(
-                "the connection was given up after an earlier failure".to_owned(),
-            ));
+            return Err(CallError::NotSent("the connection was closed after an earlier failure".to_owned()));
         };
         let bytes = send(stream, &request(method, args), manner, share.end).and_then(|()| {
             let share = SharedBudget { end: share.end.or_after(manner.answer), ..share };
@@ -200,7 +198,12 @@ fn connect(path: &Path, manner: Timeouts) -> io::Result<UnixStream> {
 fn send(stream: &mut UnixStream, request: &[u8], manner: Timeouts, end: Cutoff) -> Result<(), CallError> {
     let end = end.or_after(manner.send);
     let mut sent = 0;
-    let late = || CallError::NotSent(format!("the request was not taken within {}", seconds(manner.send)));
+    let late = || {
+        CallError::NotSent(format!(
+            "the master daemon did not accept the request within {}",
+            seconds(manner.send)
+        ))
+    };
     while sent < request.len() {
         let left = end.left().ok_or_else(late)?;
         let written = stream.set_write_timeout(Some(left)).and_then(|()| stream.write(&request[sent..]));

@@ -122,6 +122,3 @@ pub fn variable_in_use() -> Option<&'static str> {
     let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     VARIABLES.into_iter().find(is_set)
 }
-
-/// Hint if there are no credentials.
-pub(super) const HINT: &str = "a user and a password are needed: --rapi-credentials FILE";

@@ -64,10 +64,10 @@ fn read_line(line: &str) -> std::result::Result<Credentials, &'static str> {
         None => (&line[..blank], ganeti_password(line[blank..].trim_start())?),
     };
     if user.is_empty() {
-        return Err("no user in front of the password");
+        return Err("no user before the password");
     }
     if password.is_empty() {
-        return Err("no password behind the user");
+        return Err("no password after the user");
     }
     Ok(Credentials { user: user.to_owned(), password: Secret::new(password) })
 }
@@ -80,8 +80,8 @@ fn ganeti_password(rest: &str) -> std::result::Result<&str, &'static str> {
     };
     match form.to_ascii_lowercase().as_str() {
         "cleartext" => Ok(password),
-        "ha1" => Err("the password is there as a hash ({HA1}) only, which cannot be used to log in"),
-        _ => Err("the password is in a form that is neither {cleartext} nor {HA1}"),
+        "ha1" => Err("the password is only a hash ({HA1}), which cannot be used to log in"),
+        _ => Err("the form of the password is unknown; known are {cleartext} and {HA1}"),
     }
 }
 
@@ -156,17 +156,17 @@ mod tests {
         for (text, problem) in [
             ("", "f: no line with a user"),
             ("#u:p\n \n", "f: no line with a user"),
-            (":s3cr3t", "f, line 1: no user in front of the password"),
-            ("\nu", "f, line 2: no password behind the user"),
-            ("u:", "f, line 1: no password behind the user"),
-            ("u {cleartext} write", "f, line 1: no password behind the user"),
+            (":s3cr3t", "f, line 1: no user before the password"),
+            ("\nu", "f, line 2: no password after the user"),
+            ("u:", "f, line 1: no password after the user"),
+            ("u {cleartext} write", "f, line 1: no password after the user"),
             (
                 "u {HA1}s3cr3t write",
-                "f, line 1: the password is there as a hash ({HA1}) only, which cannot be used to log in",
+                "f, line 1: the password is only a hash ({HA1}), which cannot be used to log in",
             ),
             (
                 "u {s3cr3t}s3cr3t",
-                "f, line 1: the password is in a form that is neither {cleartext} nor {HA1}",
+                "f, line 1: the form of the password is unknown; known are {cleartext} and {HA1}",
             ),
         ] {
             assert_eq!(read_lines(text, "f").unwrap_err().to_string(), problem);
@@ -184,10 +184,7 @@ mod tests {
         fs::write(&path, "u:p").unwrap();
         for mode in [0o644, 0o640, 0o620, 0o604, 0o601] {
             fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-            assert_eq!(
-                problem(&path),
-                format!("others may read or change it (mode {mode:04o}); use: chmod 600")
-            );
+            assert_eq!(problem(&path), format!("other users can read or change it (mode {mode:04o})"));
         }
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         assert_eq!(read_file(&path).unwrap(), [user("u", "p")]);

@@ -2,7 +2,6 @@
 
 use reqwest::StatusCode;
 
-use super::access::HINT;
 use super::address::without_password;
 use crate::remote::CallError;
 use htools_model::shown::printable;
@@ -49,19 +48,18 @@ pub(super) fn of_status(
         504 => CallError::Late(text),
         // An internal error at an unknown time.
         500 | 505.. => CallError::Nonsense(text),
+        401 if !asked.login => CallError::NoLogin(text),
         _ => CallError::Refused(text),
     })
 }
 
 fn meaning(status: StatusCode, asked: RequestKind) -> String {
     let meaning = match status {
-        StatusCode::UNAUTHORIZED if asked.login => "user or password are wrong",
-        StatusCode::UNAUTHORIZED => HINT,
+        StatusCode::UNAUTHORIZED if asked.login => "the user or the password is wrong",
+        StatusCode::UNAUTHORIZED => "the server wants a user and a password",
         // These are the words in Ganeti's file of users.
-        StatusCode::FORBIDDEN if asked.writes => {
-            "the user may not do this: RAPI's file of users has to give it 'write'"
-        }
-        StatusCode::FORBIDDEN => "the user may not do this: RAPI's file of users has to give it 'read'",
+        StatusCode::FORBIDDEN if asked.writes => "the user lacks the right 'write' in RAPI's file of users",
+        StatusCode::FORBIDDEN => "the user lacks the right 'read' in RAPI's file of users",
         StatusCode::NOT_FOUND => "there is no RAPI at this address",
         _ if status.is_server_error() => "the server failed",
         _ => "the server refused the request",
@@ -141,7 +139,10 @@ mod tests {
         let body = r#"{"code": 404, "message": "Not Found", "explain": "Nothing matches the given URI"}"#;
         assert_eq!(of(404, body), CallError::Refused("Nothing matches the given URI (404 Not Found)".into()));
         let body = r#"{"code": 401, "message": "Unauthorized", "explain": "No permission"}"#;
-        assert_eq!(of(401, body), CallError::Refused("user or password are wrong (401 Unauthorized)".into()));
+        assert_eq!(
+            of(401, body),
+            CallError::Refused("the user or the password is wrong (401 Unauthorized)".into())
+        );
         for body in ["", "[]", "{\"message\":1}", "<html>"] {
             assert_eq!(
                 of(418, body),

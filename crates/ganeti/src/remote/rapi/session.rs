@@ -19,7 +19,7 @@ use super::limits::{CallLimits, FetchLimits};
 use super::refusal;
 use super::refusal::RequestKind;
 use super::secret::Credentials;
-use crate::input::error::{LoadError, Result};
+use crate::input::error::{LoadCause, LoadError, Result};
 use crate::input::json::{self, Budget, WantedParts};
 use crate::remote::CallError;
 use crate::remote::cutoff::Cutoff;
@@ -81,7 +81,7 @@ fn misread(error: serde_json::Error, budget: &Budget) -> CallError {
         return CallError::Nonsense(budget.excess().to_string());
     }
     if !error.is_io() {
-        return CallError::Nonsense(format!("the answer is no JSON: {error}"));
+        return CallError::Nonsense(format!("the answer is not JSON: {error}"));
     }
     let error = io::Error::from(error);
     let known = error.get_ref().and_then(|inner| inner.downcast_ref::<CallError>());
@@ -116,7 +116,10 @@ impl Session {
     /// which hides the host.
     pub fn new(address: &Address, access: &Access, manner: FetchLimits) -> Result<Session> {
         let AnswerSource::Url(prefix) = address.place() else {
-            return Err(LoadError::one_line(&shown_source(&address.shown()), "a directory cannot be asked"));
+            return Err(LoadError::one_line(
+                &shown_source(&address.shown()),
+                "a directory cannot answer requests",
+            ));
         };
         if address.has_password_for_host() {
             let what = "the password ends the URL before its host: write '/' as %2F, '?' as %3F, '#' as %23";
@@ -124,8 +127,9 @@ impl Session {
         }
         let credentials = access.credentials(address)?;
         if credentials.is_some() && address.is_overheard() && !access.allows_insecure_http() {
-            let what = "the password would be sent as plain text, which others in the network can read: use https://, or --insecure-http";
-            return Err(LoadError::one_line(&shown_source(&address.shown()), what));
+            let what = "the password would be sent as plain text, which others in the network can read";
+            return Err(LoadError::one_line(&shown_source(&address.shown()), what)
+                .with_cause(LoadCause::PlainTextPassword));
         }
         Ok(Session {
             prefix: prefix.clone(),
@@ -276,7 +280,7 @@ impl Session {
     fn url(&self, resource: &str, query: &[(&str, &str)]) -> std::result::Result<Url, CallError> {
         // A path component of dots would lead to another resource.
         if resource.split('/').any(|part| matches!(part, "" | "." | "..")) {
-            return Err(CallError::NotSent(format!("'{}' is no resource", printable(resource, 100))));
+            return Err(CallError::NotSent(format!("'{}' is not a path of RAPI", printable(resource, 100))));
         }
         let unusable = |why: &dyn fmt::Display| CallError::NotSent(format!("not a usable URL: {why}"));
         let mut url = Url::parse(&self.text(resource, query)).map_err(|e| unusable(&e))?;

@@ -28,7 +28,7 @@ use super::certificates::Trusted;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Distrust {
     /// The certificate is not pinned, and has no chain to an authority.
-    #[error("it is none of its certificates, and signed by none of them")]
+    #[error("it is not in the file, and no certificate in the file signed it")]
     Unknown,
     /// The certificate is for another host.
     #[error("it is not for this host")]
@@ -40,10 +40,10 @@ pub(super) enum Distrust {
     #[error("it is not valid yet")]
     Early,
     /// The signature was not made with the key of the certificate.
-    #[error("the server does not have its key")]
+    #[error("the server does not have the key of the certificate")]
     WrongKey,
     /// Any other fault that the verification found.
-    #[error("it is not one of a server that can be checked")]
+    #[error("it is not a server certificate that can be checked")]
     Unusable,
 }
 

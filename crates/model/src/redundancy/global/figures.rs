@@ -88,7 +88,7 @@ impl Bundle {
 
 /// The DRBD primaries of a node that share a secondary.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Backed {
+pub(super) struct PrimariesBySecondary {
     pub mirror: NodeIdx,
     /// Memory in use by all of them.
     pub mem: Mib,
@@ -98,9 +98,9 @@ pub(super) struct Backed {
 
 /// The instances that must leave a node when it is emptied.
 #[derive(Debug, Clone)]
-pub(super) struct Burden {
+pub(super) struct InstancesToLeave {
     /// DRBD primaries by secondary.
-    pub failover: Vec<Backed>,
+    pub failover: Vec<PrimariesBySecondary>,
     pub relocate: Bundle,
     /// Distinct sets of pools that the relocated instances need. Only pools that some node of the group lacks are
     /// included.
@@ -112,9 +112,9 @@ pub(super) struct Burden {
     pub odd: bool,
 }
 
-impl Burden {
-    fn of(cluster: &Cluster, node: NodeIdx) -> Burden {
-        let mut burden = Burden {
+impl InstancesToLeave {
+    fn of(cluster: &Cluster, node: NodeIdx) -> InstancesToLeave {
+        let mut burden = InstancesToLeave {
             failover: Vec::new(),
             relocate: Bundle::NONE,
             needs: Vec::new(),
@@ -168,7 +168,11 @@ impl Burden {
                 backed.mem += instance.mem_in_use();
                 backed.spindles_known &= known;
             }
-            None => self.failover.push(Backed { mirror, mem: instance.mem_in_use(), spindles_known: known }),
+            None => self.failover.push(PrimariesBySecondary {
+                mirror,
+                mem: instance.mem_in_use(),
+                spindles_known: known,
+            }),
         }
     }
 
@@ -213,7 +217,7 @@ pub(super) struct Figures {
     /// Free amounts of nodes outside the set that are secondaries for nodes in it.
     free_outside: HashMap<NodeIdx, Free>,
     /// By position in the set.
-    burdens: Vec<Burden>,
+    burdens: Vec<InstancesToLeave>,
     /// By group of the set, ascending.
     groups: Vec<EscapeGroup>,
     /// Order in which relocated instances leave a node.
@@ -231,7 +235,8 @@ impl Figures {
             Free::of(&node.spec, &node.state.ledger)
         };
         let free: Vec<Free> = nodes.iter().map(|n| free_of(*n)).collect();
-        let burdens: Vec<Burden> = nodes.iter().map(|n| Burden::of(cluster, *n)).collect();
+        let burdens: Vec<InstancesToLeave> =
+            nodes.iter().map(|n| InstancesToLeave::of(cluster, *n)).collect();
         let mirrors = burdens.iter().flat_map(|burden| &burden.failover).map(|backed| backed.mirror);
         let outside = mirrors.filter(|mirror| set.position(*mirror).is_none());
         let free_outside: HashMap<NodeIdx, Free> = outside.map(|node| (node, free_of(node))).collect();
@@ -272,12 +277,12 @@ impl Figures {
     }
 
     /// The burden of a node of the set.
-    pub(super) fn burden(&self, node: NodeIdx) -> Option<&Burden> {
+    pub(super) fn burden(&self, node: NodeIdx) -> Option<&InstancesToLeave> {
         self.set.position(node).map(|at| &self.burdens[at])
     }
 
     /// Mutable burden of a node of the set.
-    pub(super) fn burden_mut(&mut self, node: NodeIdx) -> Option<&mut Burden> {
+    pub(super) fn burden_mut(&mut self, node: NodeIdx) -> Option<&mut InstancesToLeave> {
         self.set.position(node).map(|at| &mut self.burdens[at])
     }
 
@@ -296,7 +301,12 @@ impl Figures {
     }
 
     /// Unallocated memory of the other nodes of a node's group, after its DRBD primaries have failed over.
-    pub(super) fn rooms_for(&self, cluster: &Cluster, node: NodeIdx, burden: &Burden) -> ChangedAmounts<'_> {
+    pub(super) fn rooms_for(
+        &self,
+        cluster: &Cluster,
+        node: NodeIdx,
+        burden: &InstancesToLeave,
+    ) -> ChangedAmounts<'_> {
         let spec = &cluster.node(node).spec;
         let (mut gone, mut added) = (Vec::new(), Vec::new());
         if self.is_escape(spec) {

@@ -10,7 +10,7 @@ use super::{Scope, quick, relocation, simulate};
 use crate::{Cluster, Instance, Mib, NodeIdx, Place, Placement};
 
 /// A state of a set of nodes, prepared to check the effect of new instances on its redundancy.
-pub struct Guard<'c> {
+pub struct RedundancyCheck<'c> {
     cluster: &'c Cluster,
     scope: Scope,
     figures: Figures,
@@ -28,11 +28,11 @@ pub struct Guard<'c> {
     boards: InitialBoards,
 }
 
-impl<'c> Guard<'c> {
+impl<'c> RedundancyCheck<'c> {
     /// Prepares to check arrivals on a cluster of which `nodes` (ascending) are in use.
-    pub fn new(cluster: &'c Cluster, nodes: &[NodeIdx], scope: &Scope) -> Guard<'c> {
+    pub fn new(cluster: &'c Cluster, nodes: &[NodeIdx], scope: &Scope) -> RedundancyCheck<'c> {
         let figures = Figures::of(cluster, nodes, scope.departures);
-        let mut guard = Guard {
+        let mut guard = RedundancyCheck {
             cluster,
             scope: scope.clone(),
             figures,
@@ -178,7 +178,7 @@ impl<'c> Guard<'c> {
         undecided.sort_by_key(|n| Reverse(self.cluster.node(*n).state.ledger.mem_instances));
         undecided.sort_by_key(|n| Some(*n) != self.suspect);
         let arrival = (instance, place);
-        let Guard { cluster, figures, boards, .. } = self;
+        let RedundancyCheck { cluster, figures, boards, .. } = self;
         let stuck = |node: &NodeIdx| !simulate::evacuates_with(cluster, boards, arrival, figures, *node);
         undecided.into_iter().find(stuck)
     }

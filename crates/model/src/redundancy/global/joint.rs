@@ -34,7 +34,7 @@ impl DataLoss {
 
 /// The instances that would leave one node.
 #[derive(Debug, Clone, Default)]
-struct Outflow {
+struct LeavingInstances {
     /// Set if sums cannot settle the verdict.
     is_odd: bool,
     /// Memory that fails over, by the node that takes it.
@@ -58,7 +58,7 @@ pub struct JointLoss<'c> {
     /// The nodes of the group, and nodes of other groups that are secondaries for them.
     concerned: NodeSet,
     /// By position in `concerned`; empty for nodes of other groups.
-    outflows: Vec<Outflow>,
+    outflows: Vec<LeavingInstances>,
     /// Unallocated memory, by position in `concerned`.
     rooms: Vec<i64>,
 }
@@ -86,7 +86,7 @@ impl<'c> JointLoss<'c> {
         let mut joint = JointLoss {
             cluster,
             nodes: nodes.to_vec(),
-            outflows: vec![Outflow::default(); concerned.len()],
+            outflows: vec![LeavingInstances::default(); concerned.len()],
             rooms: concerned.iter().map(room).collect(),
             concerned: NodeSet::of(cluster.nodes.len(), &concerned),
         };
@@ -102,7 +102,7 @@ impl<'c> JointLoss<'c> {
         self.concerned.position(node).expect("nodes of the group and those that back them are concerned")
     }
 
-    fn outflow_of(&self, node: NodeIdx) -> &Outflow {
+    fn outflow_of(&self, node: NodeIdx) -> &LeavingInstances {
         &self.outflows[self.position(node)]
     }
 
@@ -110,9 +110,9 @@ impl<'c> JointLoss<'c> {
         self.rooms[self.position(node)]
     }
 
-    fn outflow(&self, node: NodeIdx) -> Outflow {
+    fn outflow(&self, node: NodeIdx) -> LeavingInstances {
         let here = self.cluster.node(node);
-        let mut out = Outflow::default();
+        let mut out = LeavingInstances::default();
         for instance in here.state.primaries.iter().map(|i| self.cluster.instance(*i)) {
             // Implausible sizes are not summed.
             let is_plausible = (Mib::ZERO..PLAUSIBLE).contains(&instance.mem);
@@ -221,7 +221,7 @@ impl<'c> JointLoss<'c> {
     }
 
     /// The instances that keep their disks but find no place without the nodes `lost` (ascending), by simulation.
-    pub fn homeless(&self, lost: &[NodeIdx]) -> Vec<InstanceIdx> {
+    pub fn unplaced(&self, lost: &[NodeIdx]) -> Vec<InstanceIdx> {
         let is_lost = |n: NodeIdx| lost.binary_search(&n).is_ok();
         let casualties = simulate::without_copies(self.cluster, &self.nodes, lost);
         casualties.into_iter().filter(|i| !loses_data(self.cluster.instance(*i), is_lost)).collect()

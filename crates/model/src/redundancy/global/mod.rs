@@ -1,7 +1,7 @@
 //! Global redundancy: can every node be emptied onto the others if it is lost? ("Global N+1" in Ganeti's reports.)
 //!
 //! [`evacuates`] empties a node exactly as the definition says, which is slow. Most verdicts follow from sums of memory
-//! alone. A [`Guard`] keeps these sums for a state and tells which arrivals leave it redundant. A [`NodePool`] keeps
+//! alone. A [`RedundancyCheck`] keeps these sums for a state and tells which arrivals leave it redundant. A [`NodePool`] keeps
 //! them up to date as instances arrive, if all instances are on shared storage.
 //!
 //! Offline nodes must be emptied as well, but take no instances.
@@ -18,10 +18,10 @@ mod rooms;
 mod simulate;
 
 pub use departures::Departures;
-pub use guard::Guard;
+pub use guard::RedundancyCheck;
 pub use joint::{ComboSums, DataLoss, JointLoss};
 pub use pool::{NodeBefore, NodePool};
-pub use simulate::{Casualty, Obstacle, casualties, evacuates};
+pub use simulate::{NodeObstacle, UnplacedInstance, casualties, evacuates};
 
 use std::collections::BTreeSet;
 

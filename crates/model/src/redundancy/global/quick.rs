@@ -10,13 +10,18 @@
 //! an instance is stuck only if every target with room for the largest already has another instance. So as many such
 //! targets as instances are enough.
 
-use super::figures::{Burden, Figures};
+use super::figures::{Figures, InstancesToLeave};
 use super::relocation;
 use super::rooms::Rooms;
 use crate::{Cluster, Mib, NodeIdx, TagSet};
 
 /// Tells if `node` with its `burden` can be emptied; `None` if that must be simulated.
-pub(super) fn verdict(cluster: &Cluster, figures: &Figures, node: NodeIdx, burden: &Burden) -> Option<bool> {
+pub(super) fn verdict(
+    cluster: &Cluster,
+    figures: &Figures,
+    node: NodeIdx,
+    burden: &InstancesToLeave,
+) -> Option<bool> {
     if burden.odd || figures.absurd {
         return None;
     }
@@ -55,7 +60,7 @@ fn escapes<'a>(
     cluster: &'a Cluster,
     figures: &'a Figures,
     node: NodeIdx,
-    burden: &'a Burden,
+    burden: &'a InstancesToLeave,
     need: &'a TagSet,
 ) -> impl Iterator<Item = FailoverTarget> + 'a {
     let others = figures.escapes(cluster.node(node).spec.group).iter().filter(move |t| **t != node);
@@ -68,7 +73,7 @@ pub(super) fn rooms_reaching(
     cluster: &Cluster,
     figures: &Figures,
     node: NodeIdx,
-    burden: &Burden,
+    burden: &InstancesToLeave,
     need: &TagSet,
 ) -> Vec<(Mib, i64)> {
     let reachable = escapes(cluster, figures, node, burden, need).filter(|t| t.reachable);
@@ -78,7 +83,7 @@ pub(super) fn rooms_reaching(
 }
 
 /// Tells if all instances on shared storage find room; `None` if that depends on the choice of targets.
-fn relocations(burden: &Burden, figures: &Figures, rooms: &(impl Rooms + ?Sized)) -> Option<bool> {
+fn relocations(burden: &InstancesToLeave, figures: &Figures, rooms: &(impl Rooms + ?Sized)) -> Option<bool> {
     relocation::verdict(&burden.relocate.load(), rooms)
         .or_else(|| relocation::verdict_in_order(&burden.in_order(figures.departures()), rooms.descending()))
 }
@@ -98,7 +103,7 @@ impl FailoverTarget {
         cluster: &Cluster,
         figures: &Figures,
         node: NodeIdx,
-        burden: &Burden,
+        burden: &InstancesToLeave,
         target: NodeIdx,
     ) -> FailoverTarget {
         let spec = &cluster.node(target).spec;
@@ -113,7 +118,12 @@ impl FailoverTarget {
 }
 
 /// Tells if all DRBD primaries can fail over.
-pub(super) fn failovers(cluster: &Cluster, figures: &Figures, node: NodeIdx, burden: &Burden) -> bool {
+pub(super) fn failovers(
+    cluster: &Cluster,
+    figures: &Figures,
+    node: NodeIdx,
+    burden: &InstancesToLeave,
+) -> bool {
     let from = &cluster.node(node).spec;
     let here = figures.free(node);
     burden.failover.iter().all(|backed| {
@@ -130,7 +140,7 @@ pub(super) fn failovers(cluster: &Cluster, figures: &Figures, node: NodeIdx, bur
     })
 }
 
-fn creations(burden: &Burden, escapes: &[FailoverTarget]) -> Option<bool> {
+fn creations(burden: &InstancesToLeave, escapes: &[FailoverTarget]) -> Option<bool> {
     let bundle = &burden.recreate;
     let accepted = |t: &&FailoverTarget| bundle.accepted[usize::from(t.exclusive)];
     if bundle.accepted == [false; 2] || !escapes.iter().any(|t| accepted(&t)) {

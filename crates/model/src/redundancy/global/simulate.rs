@@ -17,28 +17,28 @@ use crate::score::interval::{Interval, Running};
 use crate::score::metrics::lanes;
 use crate::score::{Board, Touched};
 use crate::{
-    Bar, Class, Cluster, DiskCheck, GroupIdx, Instance, InstanceIdx, Ledger, Mib, NodeIdx, NodeSpec,
-    NodeState, Place, Rule, Strictness, TagArrival,
+    Class, Cluster, DiskCheck, GroupIdx, Instance, InstanceIdx, Ledger, Mib, NodeIdx, NodeSpec, NodeState,
+    Obstacle, Place, Rule, Strictness, TagArrival,
 };
 
 /// An instance that finds no place when its node is lost.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Casualty {
+pub struct UnplacedInstance {
     /// The instance.
     pub instance: InstanceIdx,
     /// The candidate nodes with the obstacle on each. Empty if the instance has no candidates at all.
-    pub obstacles: Vec<Obstacle>,
+    pub obstacles: Vec<NodeObstacle>,
 }
 
 /// Reason that a node cannot take an instance over.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Obstacle {
+pub struct NodeObstacle {
     /// The node.
     pub node: NodeIdx,
     /// Its numbers at that time.
     pub ledger: Ledger,
     /// The obstacle.
-    pub bar: Bar,
+    pub obstacle: Obstacle,
 }
 
 /// A board with bounds for its scores.
@@ -78,7 +78,7 @@ impl InitialBoards {
 /// Tells if all primaries of `node` find a place when it is lost. `nodes` (ascending) is the set of nodes that count.
 pub fn evacuates(cluster: &Cluster, nodes: &[NodeIdx], node: NodeIdx, departures: Departures) -> bool {
     let loss = LossInputs { cluster, arrival: None, nodes, lost: &[node] };
-    lose(&loss, &mut InitialBoards::default(), Question::WhetherAll(departures)).is_empty()
+    relocate_lost_primaries(&loss, &mut InitialBoards::default(), Question::WhetherAll(departures)).is_empty()
 }
 
 /// The same after a new instance has arrived. `boards` are those of the state before.
@@ -100,20 +100,20 @@ pub(super) fn evacuates_with(
     let question = Question::WhetherAll(figures.departures());
     let arrival = Some((&arrived, place));
     let loss = LossInputs { cluster, arrival, nodes: figures.nodes(), lost: &[node] };
-    lose(&loss, boards, question).is_empty()
+    relocate_lost_primaries(&loss, boards, question).is_empty()
 }
 
 /// The primaries of one group's `nodes` (ascending) that find no place if the nodes `lost` are lost together. Some of
 /// `lost` may be in other groups.
-pub fn casualties(cluster: &Cluster, nodes: &[NodeIdx], lost: &[NodeIdx]) -> Vec<Casualty> {
+pub fn casualties(cluster: &Cluster, nodes: &[NodeIdx], lost: &[NodeIdx]) -> Vec<UnplacedInstance> {
     let loss = LossInputs { cluster, arrival: None, nodes, lost };
-    lose(&loss, &mut InitialBoards::default(), Question::WhoAndWhy)
+    relocate_lost_primaries(&loss, &mut InitialBoards::default(), Question::WhoAndWhy)
 }
 
 /// [`casualties`] among the instances that keep their disks, without the obstacles.
 pub(super) fn without_copies(cluster: &Cluster, nodes: &[NodeIdx], lost: &[NodeIdx]) -> Vec<InstanceIdx> {
     let loss = LossInputs { cluster, arrival: None, nodes, lost };
-    let casualties = lose(&loss, &mut InitialBoards::default(), Question::Who);
+    let casualties = relocate_lost_primaries(&loss, &mut InitialBoards::default(), Question::Who);
     casualties.into_iter().map(|casualty| casualty.instance).collect()
 }
 
@@ -151,7 +151,11 @@ struct LossInputs<'a> {
 }
 
 /// Finds places for the primaries of the lost nodes, as far as the question needs them.
-fn lose(inputs: &LossInputs<'_>, initial: &mut InitialBoards, question: Question) -> Vec<Casualty> {
+fn relocate_lost_primaries(
+    inputs: &LossInputs<'_>,
+    initial: &mut InitialBoards,
+    question: Question,
+) -> Vec<UnplacedInstance> {
     let LossInputs { cluster, arrival, nodes, lost } = *inputs;
     let stop = matches!(question, Question::WhetherAll(_));
     let emptied = || lost.iter().filter(|n| nodes.binary_search(n).is_ok());
@@ -200,7 +204,7 @@ fn lose(inputs: &LossInputs<'_>, initial: &mut InitialBoards, question: Question
             match outlook.as_ref().and_then(Outlook::verdict) {
                 Some(true) => break,
                 Some(false) => {
-                    casualties.push(Casualty { instance: instance.idx, obstacles: Vec::new() });
+                    casualties.push(UnplacedInstance { instance: instance.idx, obstacles: Vec::new() });
                     break;
                 }
                 None => {}
@@ -215,7 +219,7 @@ fn lose(inputs: &LossInputs<'_>, initial: &mut InitialBoards, question: Question
             Class::Recreate => loss.recreate(instance, &escapes),
         };
         if let Err(obstacles) = placed {
-            casualties.push(Casualty { instance: instance.idx, obstacles });
+            casualties.push(UnplacedInstance { instance: instance.idx, obstacles });
             if stop {
                 break;
             }
@@ -251,7 +255,7 @@ struct Offer<'a> {
 type Best = (NodeIdx, Ledger);
 
 /// Result of placing an instance; the error lists the obstacles.
-type Relocated = Result<(), Vec<Obstacle>>;
+type Relocated = Result<(), Vec<NodeObstacle>>;
 
 impl<'c> Emptying<'c> {
     fn spec(&self, node: NodeIdx) -> &'c NodeSpec {
@@ -288,16 +292,18 @@ impl<'c> Emptying<'c> {
         node: NodeIdx,
         before: Ledger,
         instance: &Instance,
-    ) -> Result<Ledger, Box<Obstacle>> {
+    ) -> Result<Ledger, Box<NodeObstacle>> {
         let tags = TagArrival::of(self.state(node), instance);
         before
             .add_primary(self.spec(node), instance, instance.location_score, tags, Strictness::Forced)
-            .map_err(|rule| Box::new(Obstacle { node, ledger: before, bar: Bar::Primary(rule) }))
+            .map_err(|rule| {
+                Box::new(NodeObstacle { node, ledger: before, obstacle: Obstacle::Primary(rule) })
+            })
     }
 
     /// Records an obstacle at a node in its present state.
-    fn obstacle(&self, node: NodeIdx, bar: Bar) -> Obstacle {
-        Obstacle { node, ledger: self.state(node).ledger, bar }
+    fn obstacle(&self, node: NodeIdx, obstacle: Obstacle) -> NodeObstacle {
+        NodeObstacle { node, ledger: self.state(node).ledger, obstacle }
     }
 
     /// Swaps the roles of the two nodes of a DRBD instance.
@@ -306,16 +312,16 @@ impl<'c> Emptying<'c> {
         let mirror = instance.mirror().ok_or_else(Vec::new)?;
         let (from, to) = (self.spec(node), self.spec(mirror));
         let fixed = if lost.contains(&mirror) && mirror != node {
-            Some(Bar::Lost)
+            Some(Obstacle::Lost)
         } else if to.offline {
-            Some(Bar::Offline)
+            Some(Obstacle::Offline)
         } else if !from.can_migrate_to(to) {
-            Some(Bar::Primary(Rule::MigrationTags))
+            Some(Obstacle::Primary(Rule::MigrationTags))
         } else {
             None
         };
-        if let Some(bar) = fixed {
-            return Err(vec![self.obstacle(mirror, bar)]);
+        if let Some(obstacle) = fixed {
+            return Err(vec![self.obstacle(mirror, obstacle)]);
         }
         let (reserve, left) = self.state(mirror).reserve_without(to, instance);
         let without = self.state(mirror).ledger.remove_secondary(to, instance, reserve);
@@ -323,9 +329,10 @@ impl<'c> Emptying<'c> {
         let held = self.state(node).peers.get(mirror);
         let disk = if from.offline { DiskCheck::Ignored } else { DiskCheck::Needed };
         let before = self.without_primary(node, instance);
-        let new_node = before
-            .add_secondary(from, instance, held, Strictness::Forced, disk)
-            .map_err(|rule| vec![Obstacle { node, ledger: before, bar: Bar::Secondary(rule) }])?;
+        let new_node =
+            before.add_secondary(from, instance, held, Strictness::Forced, disk).map_err(|rule| {
+                vec![NodeObstacle { node, ledger: before, obstacle: Obstacle::Secondary(rule) }]
+            })?;
         self.settle(&[(node, new_node), (mirror, new_mirror)], instance, Some(node), mirror);
         self.change(mirror).peers.set_or_drop(node, left);
         let need = instance.mem_reserved();
@@ -346,12 +353,12 @@ impl<'c> Emptying<'c> {
     }
 
     /// Moves an instance on shared storage to the best of the escape nodes, and returns that node.
-    fn relocate(&mut self, instance: &Instance, escapes: &[NodeIdx]) -> Result<NodeIdx, Vec<Obstacle>> {
+    fn relocate(&mut self, instance: &Instance, escapes: &[NodeIdx]) -> Result<NodeIdx, Vec<NodeObstacle>> {
         let node = instance.primary;
         let left = self.without_primary(node, instance);
         let allows = |n: NodeIdx| {
             let allowed = self.spec(node).can_migrate_to(self.spec(n));
-            if allowed { Ok(()) } else { Err(Bar::Primary(Rule::MigrationTags)) }
+            if allowed { Ok(()) } else { Err(Obstacle::Primary(Rule::MigrationTags)) }
         };
         let (to, arrived) = self.best(GROUP, escapes, allows, instance, Some((node, left)))?;
         self.settle(&[(node, left), (to, arrived)], instance, Some(node), to);
@@ -363,7 +370,7 @@ impl<'c> Emptying<'c> {
         let accepts = |n: NodeIdx| {
             let spec = self.spec(n);
             let policy = &self.cluster.group(spec.group).policy;
-            policy.accepts(instance, spec.exclusive_storage).map_err(Bar::Policy)
+            policy.accepts(instance, spec.exclusive_storage).map_err(Obstacle::Policy)
         };
         let (to, arrived) = self.best(SET, escapes, accepts, instance, None)?;
         self.settle(&[(to, arrived)], instance, None, to);
@@ -378,16 +385,16 @@ impl<'c> Emptying<'c> {
         &self,
         board: usize,
         targets: &[NodeIdx],
-        allows: impl Fn(NodeIdx) -> Result<(), Bar>,
+        allows: impl Fn(NodeIdx) -> Result<(), Obstacle>,
         instance: &Instance,
         left: Option<(NodeIdx, Ledger)>,
-    ) -> Result<Best, Vec<Obstacle>> {
+    ) -> Result<Best, Vec<NodeObstacle>> {
         let Some(BoundedBoard { board, running }) = &self.boards[board] else { return Err(Vec::new()) };
         let from = left.map(|(node, _)| self.spec(node));
         let mut obstacles = Vec::new();
         let mut offers = Vec::new();
         for &target in targets.iter().filter(|t| !self.verdict_only || self.has_room(**t, instance)) {
-            let allowed = allows(target).map_err(|bar| Box::new(self.obstacle(target, bar)));
+            let allowed = allows(target).map_err(|obstacle| Box::new(self.obstacle(target, obstacle)));
             let after = allowed.and_then(|()| self.with_primary(target, self.state(target).ledger, instance));
             match after {
                 Err(obstacle) if !self.verdict_only => obstacles.push(*obstacle),

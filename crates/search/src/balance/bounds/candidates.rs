@@ -6,7 +6,7 @@ use super::amounts::AmountsBox;
 use super::arrival_costs::{ArrivalRole, ArrivalRow};
 use super::departure::{Departure, VarianceChanges};
 use super::lanes::least;
-use super::place::Outlay;
+use super::place::PlaceCosts;
 use super::size::SizeBox;
 use super::tight_bounds::SlotArrivals;
 use super::{FAILOVER, MoveBounds, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS, slot};
@@ -28,7 +28,7 @@ struct Extras<'a> {
     cluster: &'a Cluster,
     position: u32,
     instance: &'a Instance,
-    outlay: Option<Outlay<'a>>,
+    outlay: Option<PlaceCosts<'a>>,
     /// By row, the additional cost of the affinity keys; computed on first use.
     keys: Option<Vec<f64>>,
 }
@@ -182,7 +182,7 @@ impl MoveBounds {
     /// Additional costs of the instance on each node, compared with the node that is best for it.
     fn extras<'a>(&'a self, balancer: &'a Balancer<'_>, position: u32, instance: &'a Instance) -> Extras<'a> {
         let (cluster, spread) = (balancer.cluster(), balancer.board().spread());
-        let outlay = || Outlay::new(&self.places, spread, cluster, instance);
+        let outlay = || PlaceCosts::new(&self.places, spread, cluster, instance);
         Extras {
             bounds: self,
             cluster,

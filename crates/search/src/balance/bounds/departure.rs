@@ -6,7 +6,7 @@ use super::arrival_costs::ArrivalRole;
 use super::lane_loops::smallest_growth;
 use super::lanes::{LaneRange, MEMBER, NONE, PRIMARY, RESERVE, dot, lanewise, least, most};
 use super::online_nodes::{COUNT_ERROR, OnlineNodes};
-use super::place::{ArrivalPlaces, Outlay, PlaceCost};
+use super::place::{ArrivalPlaces, PlaceCost, PlaceCosts};
 use super::{FAILOVER, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS, STAYS_SECONDARY};
 use crate::moves::{Ends, Repertoire, Trial};
 use htools_model::score::Board;
@@ -226,7 +226,7 @@ impl Departure {
         ends: &Ends,
     ) -> [f64; SLOTS] {
         let mut fixed = [f64::INFINITY; SLOTS];
-        let mut outlay = Outlay::new(inputs.places, inputs.board.spread(), inputs.cluster, instance);
+        let mut outlay = PlaceCosts::new(inputs.places, inputs.board.spread(), inputs.cluster, instance);
         let failover = repertoire.failover.then(|| trial.run(Move::Failover).ok()).flatten();
         if let Some(outcome) = failover {
             let changes = outcome.touched().iter().map(|t| inputs.counted(t.spec.idx, &t.after));

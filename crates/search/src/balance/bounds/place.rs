@@ -87,7 +87,7 @@ impl ArrivalPlaces {
 }
 
 /// Costs of the places for one instance.
-pub(super) struct Outlay<'a> {
+pub(super) struct PlaceCosts<'a> {
     places: &'a ArrivalPlaces,
     spread: &'a Spread,
     weights: &'a Weights,
@@ -99,16 +99,16 @@ pub(super) struct Outlay<'a> {
     as_primary: Option<Costs>,
 }
 
-impl<'a> Outlay<'a> {
+impl<'a> PlaceCosts<'a> {
     pub(super) fn new(
         places: &'a ArrivalPlaces,
         spread: &'a Spread,
         cluster: &'a Cluster,
         instance: &'a Instance,
-    ) -> Outlay<'a> {
+    ) -> PlaceCosts<'a> {
         let spec = |n: NodeIdx| &cluster.node(n).spec;
         let (p, mirror) = (spec(instance.primary), instance.mirror().map(spec));
-        Outlay { places, spread, weights: &cluster.weights, instance, p, mirror, as_primary: None }
+        PlaceCosts { places, spread, weights: &cluster.weights, instance, p, mirror, as_primary: None }
     }
 
     /// Cost of a failover: the change of the surplus of services in locations.
@@ -170,7 +170,7 @@ impl<'a> Outlay<'a> {
     }
 
     fn as_primary(&mut self) -> &Costs {
-        let Outlay { places, spread, instance, p, .. } = *self;
+        let PlaceCosts { places, spread, instance, p, .. } = *self;
         self.as_primary.get_or_insert_with(|| {
             let (leaving, arrivals) = spread.departure(instance, Some(p));
             let desired = &instance.desired_locations;

@@ -5,7 +5,7 @@
 
 use super::archive::Archive;
 use super::arrangement::{Appraisal, Arrangement, ShiftSet};
-use super::draws::Draws;
+use super::draws::RandomNumbers;
 use super::headway::DeepWatch;
 use super::neighbourhood::{
     BackHome, EjectionChain, Neighbourhood, OneForSeveral, Relay, ReserveRelief, SeatSwap, SingleMove,
@@ -100,7 +100,7 @@ const CORRECTIONS: u64 = 4000;
 const CORRECTION: f64 = 0.01;
 const FAR: f64 = 0.02;
 
-fn neighbourhood(draws: &mut Draws) -> &'static dyn Neighbourhood {
+fn neighbourhood(draws: &mut RandomNumbers) -> &'static dyn Neighbourhood {
     let mut drawn = draws.below(64);
     for (neighbourhood, share) in MIX {
         if drawn < share {
@@ -119,7 +119,7 @@ pub(crate) fn anneal(
     archive: &mut Archive,
     DeepWatch { deadline, headway }: DeepWatch<'_>,
 ) -> u64 {
-    let mut draws = Draws::stream(schedule.stream);
+    let mut draws = RandomNumbers::stream(schedule.stream);
     let mut proposal = ShiftSet::new();
     let along = |(from, to): (f64, f64), share: f64| from * (to / from).powf(share);
     let (mut price, mut temperature) = (schedule.price.0, schedule.temperature.0);

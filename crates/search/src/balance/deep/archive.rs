@@ -2,7 +2,7 @@
 //! numbers share an entry.
 
 use super::arrangement::{Appraisal, Arrangement, Shift};
-use super::headway::Glimpse;
+use super::headway::BestSoFar;
 
 /// A placement worth keeping.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,9 +92,9 @@ impl Archive {
     }
 
     /// The record with the smallest score; among equals, the one with the fewest moves.
-    pub(crate) fn best(&self) -> Option<Glimpse> {
+    pub(crate) fn best(&self) -> Option<BestSoFar> {
         let best = self.front().last()?.appraisal;
-        Some(Glimpse { moves: usize::try_from(best.moved).unwrap_or(0), score: best.score })
+        Some(BestSoFar { moves: usize::try_from(best.moved).unwrap_or(0), score: best.score })
     }
 
     /// The records that are better than all with fewer moved instances, fewest first.

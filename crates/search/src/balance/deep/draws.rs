@@ -4,14 +4,14 @@
 /// A stream of random numbers: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). It is fast enough for ten
 /// million numbers a second.
 #[derive(Debug, Clone)]
-pub(crate) struct Draws(u64);
+pub(crate) struct RandomNumbers(u64);
 
-impl Draws {
+impl RandomNumbers {
     /// The stream with this number.
-    pub(crate) fn stream(number: u64) -> Draws {
-        let mut draws = Draws(number.wrapping_mul(0xd129_0d3f_4a1c_93c5));
+    pub(crate) fn stream(number: u64) -> RandomNumbers {
+        let mut draws = RandomNumbers(number.wrapping_mul(0xd129_0d3f_4a1c_93c5));
         draws.next();
-        Draws(draws.next())
+        RandomNumbers(draws.next())
     }
 
     fn next(&mut self) -> u64 {
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn streams_differ_and_stay_in_range() {
-        let mut streams = [0, 1, 2].map(Draws::stream);
+        let mut streams = [0, 1, 2].map(RandomNumbers::stream);
         let first = streams.each_mut().map(|s| s.below(1_000_000));
         assert!(first[0] != first[1] && first[1] != first[2]);
         for _ in 0..1000 {

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::arrangement::{Arrangement, Shift};
 use super::faults::Faults;
-use super::sift::{ALL, Sift};
+use super::sift::{ALL, NodeSelection};
 use super::terrain::{NOWHERE, Seat, Terrain};
 
 /// On clusters of more than [`ALL`] nodes, the nodes are sifted again after this number of changes.
@@ -66,7 +66,7 @@ pub(super) struct Mender<'t> {
     pub now: Faults,
     /// True if only instances on nodes that must become empty count.
     evacuates: bool,
-    sift: Sift,
+    sift: NodeSelection,
     /// Number of changes since the nodes were sifted.
     since: usize,
     typical: Vec<u32>,
@@ -77,7 +77,7 @@ impl<'t> Mender<'t> {
     pub(super) fn of(terrain: &'t Terrain<'t>, evacuates: bool) -> Mender<'t> {
         let at = Arrangement::of(terrain);
         let now = at.faults();
-        let (sift, typical) = (Sift::of(&at, &[]), Vec::new());
+        let (sift, typical) = (NodeSelection::of(&at, &[]), Vec::new());
         let mut mender = Mender { at, now, evacuates, sift, since: 0, typical, pushes: 0 };
         let faulty_mobiles = mender.faulty_mobiles();
         // The typical mobiles: of each kind, the one with the median memory.
@@ -90,7 +90,7 @@ impl<'t> Mender<'t> {
             of_kind.sort_unstable_by_key(|m| (terrain.mobiles[*m as usize].mem, *m));
             mender.typical.extend(of_kind.get(of_kind.len() / 2));
         }
-        mender.sift = Sift::of(&mender.at, &mender.typical);
+        mender.sift = NodeSelection::of(&mender.at, &mender.typical);
         mender
     }
 
@@ -134,7 +134,7 @@ impl<'t> Mender<'t> {
         self.now = if self.at.terrain.unknown_spindles { self.at.faults() } else { then };
         self.since += 1;
         if self.since >= SIFTED || self.at.terrain.online.len() <= ALL {
-            self.sift = Sift::of(&self.at, &self.typical);
+            self.sift = NodeSelection::of(&self.at, &self.typical);
             self.since = 0;
         }
         true

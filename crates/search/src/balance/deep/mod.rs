@@ -31,7 +31,7 @@ mod ways;
 
 use rayon::prelude::*;
 
-pub(crate) use draws::Draws;
+pub(crate) use draws::RandomNumbers;
 
 use self::anneal::{Limits, anneal};
 use self::archive::{Archive, SeenPlacement};

@@ -2,7 +2,7 @@
 
 use super::headway::DeepWatch;
 use super::order::{OrderedSteps, order};
-use super::repair::{Mending, evacuate, repair};
+use super::repair::{RepairMoves, evacuate, repair};
 use super::surplus::without_surplus;
 use super::{Deep, DeepOptions, search};
 use crate::Stopped;
@@ -28,7 +28,7 @@ pub enum DeepFound {
     /// The best placements by number of moves, and the chosen one.
     Best(Deep),
     /// The moves that end faults or empty nodes.
-    Mended(Mending),
+    Mended(RepairMoves),
 }
 
 /// A goal with the steps to it.

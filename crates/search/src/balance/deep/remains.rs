@@ -6,7 +6,7 @@ use super::arrangement::Arrangement;
 use super::terrain::{NOWHERE, Seat, SlotStanding};
 use crate::balance::{BalanceOptions, is_on_offline};
 use crate::moves::{Refusal, Trial};
-use crate::why::Hold;
+use crate::why::StayCause;
 use htools_model::words;
 use htools_model::{Cluster, Draft, Instance, InstanceIdx, Mirroring, NodeIdx};
 
@@ -35,7 +35,7 @@ pub struct Unmended {
     /// The fault there.
     pub complaint: Complaint,
     /// Reason why it cannot move at all, if there is one.
-    pub hold: Option<Hold>,
+    pub hold: Option<StayCause>,
     /// Refusals, once for each node, role and rule. The list is empty if it can move but no move repairs
     /// anything.
     pub refusals: Vec<Refusal>,
@@ -124,27 +124,27 @@ pub(super) fn ailing(at: &Arrangement<'_>) -> Vec<AilingNode> {
 }
 
 /// The command-line option that keeps the instance from moving.
-fn hold_by_options(instance: &Instance, options: &BalanceOptions) -> Option<Hold> {
+fn hold_by_options(instance: &Instance, options: &BalanceOptions) -> Option<StayCause> {
     match instance.template.mirroring() {
-        Mirroring::External if !options.rules.instance_moves => Some(Hold::NoInstanceMoves),
-        Mirroring::Internal if !options.rules.disk_moves => Some(Hold::NoDiskMoves),
-        Mirroring::Internal if !options.rules.instance_moves => Some(Hold::NoInstanceMoves),
+        Mirroring::External if !options.rules.instance_moves => Some(StayCause::NoInstanceMoves),
+        Mirroring::Internal if !options.rules.disk_moves => Some(StayCause::NoDiskMoves),
+        Mirroring::Internal if !options.rules.instance_moves => Some(StayCause::NoInstanceMoves),
         _ => None,
     }
 }
 
 /// The reason why the instance does not move at all.
-fn hold(cluster: &Cluster, instance: &Instance, options: &BalanceOptions) -> Hold {
-    let immobile = instance.immobile.map(Hold::Immobile);
-    let unwanted = (!instance.auto_balance).then_some(Hold::NotAutoBalanced);
+fn hold(cluster: &Cluster, instance: &Instance, options: &BalanceOptions) -> StayCause {
+    let immobile = instance.immobile.map(StayCause::Immobile);
+    let unwanted = (!instance.auto_balance).then_some(StayCause::NotAutoBalanced);
     let not_asked =
-        (options.evacuate && !is_on_offline(cluster, instance)).then_some(Hold::NothingToEvacuate);
+        (options.evacuate && !is_on_offline(cluster, instance)).then_some(StayCause::NothingToEvacuate);
     immobile
         .or(unwanted)
         .or(not_asked)
         .or(hold_by_options(instance, options))
         // The remaining case: the primary node is not in the set.
-        .unwrap_or(Hold::Immobile(htools_model::Immobile::Split))
+        .unwrap_or(StayCause::Immobile(htools_model::Immobile::Split))
 }
 
 /// The refusals of a mobile, once for each node, role and rule.

@@ -12,7 +12,7 @@ use htools_model::{Cluster, InstanceIdx, NodeIdx, Placement};
 
 /// Moves that repair faults or empty nodes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Mending {
+pub struct RepairMoves {
     /// New placements, in the order of the instances; [`order`](super::order::order) turns them into steps.
     pub placements: Vec<(InstanceIdx, Placement)>,
     /// Faults before the moves.
@@ -25,7 +25,7 @@ pub struct Mending {
     pub ailing: Vec<AilingNode>,
 }
 
-impl Mending {
+impl RepairMoves {
     /// Returns true if no fault remains that should be repaired.
     pub(crate) fn is_complete(&self) -> bool {
         self.stuck.is_empty() && self.ailing.is_empty()
@@ -34,7 +34,7 @@ impl Mending {
 
 /// Repairs the faults in the set `nodes` (ascending): instances on offline nodes, nodes that fail N+1 or exceed
 /// their policy, conflicts of exclusion tags, and wrong locations.
-pub(crate) fn repair(cluster: &Cluster, nodes: &[NodeIdx], options: &BalanceOptions) -> Mending {
+pub(crate) fn repair(cluster: &Cluster, nodes: &[NodeIdx], options: &BalanceOptions) -> RepairMoves {
     mend(&terrain(cluster, nodes, options, None), options, None)
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn evacuate(
     nodes: &[NodeIdx],
     options: &BalanceOptions,
     emptied: &[NodeIdx],
-) -> Mending {
+) -> RepairMoves {
     mend(&terrain(cluster, nodes, options, Some(emptied)), options, Some(emptied))
 }
 
@@ -75,7 +75,7 @@ fn terrain<'c>(
 /// Number of rounds in which every moved instance looks for a better seat.
 const ROUNDS: usize = 2;
 
-fn mend(terrain: &Terrain<'_>, options: &BalanceOptions, emptied: Option<&[NodeIdx]>) -> Mending {
+fn mend(terrain: &Terrain<'_>, options: &BalanceOptions, emptied: Option<&[NodeIdx]>) -> RepairMoves {
     let mut mender = Mender::of(terrain, emptied.is_some());
     let before = mender.now;
     let mut left_behind: Vec<u32> = mender.faulty_mobiles();
@@ -106,5 +106,5 @@ fn mend(terrain: &Terrain<'_>, options: &BalanceOptions, emptied: Option<&[NodeI
     let draft = as_draft(terrain, at);
     let stuck = unmended(at, &draft, options, emptied, &mender.faulty_mobiles());
     let ailing = if emptied.is_none() { ailing(at) } else { Vec::new() };
-    Mending { placements, before, after: mender.now, stuck, ailing }
+    RepairMoves { placements, before, after: mender.now, stuck, ailing }
 }

@@ -2,7 +2,7 @@
 
 use super::anneal::{Limits, Pricing, Schedule};
 use super::arrangement::{Arrangement, ShiftSet};
-use super::draws::Draws;
+use super::draws::RandomNumbers;
 use super::neighbourhood::{Neighbourhood, SingleMove};
 
 /// A temperature at the beginning and at the end, in the unit of [`Scale`].
@@ -55,7 +55,7 @@ impl Scale {
     /// Measures the changes of the score by some single moves.
     pub(crate) fn of(at: &mut Arrangement<'_>) -> Scale {
         let deviations = at.deviations();
-        let (now, mut draws, mut proposal) = (at.now(), Draws::stream(0), ShiftSet::new());
+        let (now, mut draws, mut proposal) = (at.now(), RandomNumbers::stream(0), ShiftSet::new());
         let mut gains: Vec<f64> = Vec::with_capacity(TRIALS);
         for _ in 0..TRIALS {
             proposal.clear();

@@ -23,7 +23,7 @@ const POOL: usize = 128;
 
 /// Rating of a node for an instance; smaller is better.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Prospect {
+struct NodeRating {
     /// True if the node refuses it without force, or would fail N+1.
     harmed: bool,
     /// Additional conflicts of tags on the node, location costs, and conflicts of tags at locations.
@@ -33,24 +33,24 @@ struct Prospect {
     slot: u32,
 }
 
-impl Prospect {
-    fn cmp(&self, other: &Prospect) -> std::cmp::Ordering {
+impl NodeRating {
+    fn cmp(&self, other: &NodeRating) -> std::cmp::Ordering {
         let faults = (self.harmed, self.met).cmp(&(other.harmed, other.met));
         faults.then(self.cost.total_cmp(&other.cost)).then(self.slot.cmp(&other.slot))
     }
 }
 
 /// A selection of nodes: see the module documentation.
-pub(super) struct Sift {
+pub(super) struct NodeSelection {
     /// For each lane, the mean, and the derivative of the score by the sum of squares.
     pull: Vec<(f64, f64)>,
     /// Nodes that are tried first.
     pool: Vec<u32>,
 }
 
-impl Sift {
+impl NodeSelection {
     /// Rates the nodes in their present state. `typical` are mobiles that represent those looking for a place.
-    pub(super) fn of(at: &Arrangement<'_>, typical: &[u32]) -> Sift {
+    pub(super) fn of(at: &Arrangement<'_>, typical: &[u32]) -> NodeSelection {
         let terrain = at.terrain;
         let n = terrain.online.len().max(1) as f64;
         let pull = terrain.lanes.weight.iter().enumerate().map(|(lane, weight)| {
@@ -59,7 +59,7 @@ impl Sift {
             let deviation = (terrain.online.iter().map(square).sum::<f64>() / n).sqrt();
             (mean, weight / (2.0 * n * deviation.max(1e-6)))
         });
-        let mut sift = Sift { pull: pull.collect(), pool: terrain.online.clone() };
+        let mut sift = NodeSelection { pull: pull.collect(), pool: terrain.online.clone() };
         if terrain.online.len() > POOL && !typical.is_empty() {
             let mut pool = Vec::new();
             for mobile in typical {
@@ -162,7 +162,7 @@ impl Sift {
             } else {
                 (0, 0, 0)
             };
-            Some(Prospect { harmed, met, cost: self.cost(at, mobile, *slot, None), slot: *slot })
+            Some(NodeRating { harmed, met, cost: self.cost(at, mobile, *slot, None), slot: *slot })
         });
         best(fits.collect(), most)
     }
@@ -194,7 +194,7 @@ impl Sift {
                 (0, 0, 0)
             };
             let grows = reserved - at.reserved[*slot as usize];
-            Some(Prospect { harmed, met, cost: self.cost(at, mobile, *slot, Some(grows)), slot: *slot })
+            Some(NodeRating { harmed, met, cost: self.cost(at, mobile, *slot, Some(grows)), slot: *slot })
         });
         best(fits.collect(), most)
     }
@@ -240,11 +240,11 @@ fn met(at: &Arrangement<'_>, mobile: u32, to: Seat) -> (i64, i64, i64) {
     (counts.conflicts, counts.locations, counts.spread)
 }
 
-fn best(mut prospects: Vec<Prospect>, most: usize) -> Vec<u32> {
+fn best(mut prospects: Vec<NodeRating>, most: usize) -> Vec<u32> {
     if prospects.len() > most {
-        prospects.select_nth_unstable_by(most, Prospect::cmp);
+        prospects.select_nth_unstable_by(most, NodeRating::cmp);
         prospects.truncate(most);
     }
-    prospects.sort_unstable_by(Prospect::cmp);
+    prospects.sort_unstable_by(NodeRating::cmp);
     prospects.into_iter().map(|prospect| prospect.slot).collect()
 }

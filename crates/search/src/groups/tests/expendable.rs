@@ -32,8 +32,8 @@ fn a_group_whose_nodes_cannot_be_emptied_takes_nothing() {
     let [first, second] = &plan.repairs[..] else { panic!("{:?}", plan.repairs) };
     assert_eq!(first.group, group(&cluster, "a"));
     let Healing::Stuck(blocked) = &first.outcome else { panic!("{first:?}") };
-    let bar = GroupWhy::barred(group(&cluster, "b"), GroupBar::Health(Health::Weak));
-    assert_eq!(blocked[0].why, StayReason::NoPlace(vec![bar]));
+    let obstacle = GroupWhy::excluded(group(&cluster, "b"), GroupObstacle::Health(Health::Weak));
+    assert_eq!(blocked[0].why, StayReason::NoPlace(vec![obstacle]));
     assert!(matches!(second.outcome, Healing::Stuck(_)));
     assert_eq!(shown(&cluster, healed(&cluster).steps()), ["x: a1 -> b2"]);
 }

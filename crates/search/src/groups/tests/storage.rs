@@ -2,7 +2,7 @@
 
 use super::*;
 use htools_model::score::Board;
-use htools_model::{Bar, Mib, Rule};
+use htools_model::{Mib, Obstacle, Rule};
 
 const OUTSIDE: [&str; 5] = ["rbd", "ext", "sharedfile", "gluster", "blockdev"];
 
@@ -46,10 +46,10 @@ fn disks_outside_need_no_room_in_nodes() {
     );
     let plan = healed(&inside);
     let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
-    let StayReason::NoPlace(bars) = &blocked[0].why else { panic!("{blocked:?}") };
-    let [GroupWhy { bar: None, places: nearest, .. }] = &bars[..] else { panic!("{bars:?}") };
+    let StayReason::NoPlace(obstacles) = &blocked[0].why else { panic!("{blocked:?}") };
+    let [GroupWhy { obstacle: None, places: nearest, .. }] = &obstacles[..] else { panic!("{obstacles:?}") };
     assert!(
-        matches!(nearest.kept[0].bar, Bar::Primary(Rule::Disk) | Bar::Secondary(Rule::Disk)),
+        matches!(nearest.kept[0].obstacle, Obstacle::Primary(Rule::Disk) | Obstacle::Secondary(Rule::Disk)),
         "{nearest:?}"
     );
     // 850,000 of 900,000 are missing, and one MiB must stay free.
@@ -84,8 +84,8 @@ fn disks_outside_are_nowhere_in_use() {
         let cluster = groups(&["a||drbd", "b||drbd"], &nodes(&names), &[row], &[]);
         compress(&cluster, &[group(&cluster, "a")], &FREELY).candidates[0].outcome.clone()
     };
-    let exceeds = Unfit::Exceeds { resource: "disk", used: 120_000, free: 100_000 };
-    assert_eq!(inside(60_000), compress::Compressed::Unfit(exceeds));
+    let exceeds = UntriedReason::Exceeds { resource: "disk", used: 120_000, free: 100_000 };
+    assert_eq!(inside(60_000), compress::Compressed::Untried(exceeds));
     assert!(matches!(inside(40_000), compress::Compressed::Emptied(_)));
 }
 
@@ -165,7 +165,7 @@ fn tags_count() {
     let b = group(&none, "b");
     assert_eq!(
         blocked[0].why,
-        StayReason::NoPlace(vec![GroupWhy::barred(b, GroupBar::Migration(none.instances[0].primary))])
+        StayReason::NoPlace(vec![GroupWhy::excluded(b, GroupObstacle::Migration(none.instances[0].primary))])
     );
 }
 
@@ -179,8 +179,8 @@ fn what_is_missing_is_said() {
     );
     let plan = healed(&cluster);
     let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
-    let StayReason::NoPlace(bars) = &blocked[0].why else { panic!("{blocked:?}") };
-    let [GroupWhy { bar: None, places: nearest, .. }] = &bars[..] else { panic!("{bars:?}") };
+    let StayReason::NoPlace(obstacles) = &blocked[0].why else { panic!("{blocked:?}") };
+    let [GroupWhy { obstacle: None, places: nearest, .. }] = &obstacles[..] else { panic!("{obstacles:?}") };
     // b1 has 3000 of 5000 MiB, b2 only 2000; one MiB must stay free.
     assert_eq!(cluster.node(nearest.kept[0].node).spec.name, "b1");
     assert_eq!((nearest.refused, nearest.kept[0].shortfall.as_ref().unwrap().missing()), (2, Some(2001)));

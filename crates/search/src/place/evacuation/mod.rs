@@ -47,7 +47,7 @@ pub enum PairStep {
 
 /// The reason why an instance stays where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stuck {
+pub enum EvacuationObstacle {
     /// Its disks are not mirrored.
     NotMirrored(DiskTemplate),
     /// It has no secondary that could be replaced.
@@ -74,13 +74,15 @@ pub fn evacuate(
     idx: InstanceIdx,
     mode: EvacMode,
     destination: &Destination,
-) -> Result<Moved, Stuck> {
+) -> Result<Moved, EvacuationObstacle> {
     let cluster: &Cluster = draft;
     let instance = cluster.instance(idx);
     let template = instance.template;
     let moves = match (template.mirroring(), mode) {
-        (Mirroring::None, _) => return Err(Stuck::NotMirrored(template)),
-        (Mirroring::External, EvacMode::SecondaryOnly) => return Err(Stuck::NoSecondary(template)),
+        (Mirroring::None, _) => return Err(EvacuationObstacle::NotMirrored(template)),
+        (Mirroring::External, EvacMode::SecondaryOnly) => {
+            return Err(EvacuationObstacle::NoSecondary(template));
+        }
         (Mirroring::External, _) => vec![best(cluster, instance, destination, Move::FailoverTo)?],
         (Mirroring::Internal, EvacMode::PrimaryOnly) => vec![failover(cluster, instance, destination)?],
         (Mirroring::Internal, EvacMode::SecondaryOnly) => {
@@ -90,7 +92,7 @@ pub fn evacuate(
     };
     for mv in &moves {
         perform(draft, idx, *mv, &rules(destination))
-            .map_err(|refusal| Stuck::Failover(refusal.rule.kind()))?;
+            .map_err(|refusal| EvacuationObstacle::Failover(refusal.rule.kind()))?;
     }
     let instance = draft.instance(idx);
     let to = Placement { primary: instance.primary, secondary: instance.mirror() };
@@ -102,12 +104,16 @@ fn rules(destination: &Destination) -> MoveRules {
 }
 
 /// Moves the instance to its secondary, the only choice.
-fn failover(cluster: &Cluster, instance: &Instance, destination: &Destination) -> Result<Move, Stuck> {
+fn failover(
+    cluster: &Cluster,
+    instance: &Instance,
+    destination: &Destination,
+) -> Result<Move, EvacuationObstacle> {
     let trial = Trial::new(cluster, instance, &rules(destination));
-    trial.run(Move::Failover).map_err(|refusal| Stuck::Failover(refusal.rule.kind()))?;
+    trial.run(Move::Failover).map_err(|refusal| EvacuationObstacle::Failover(refusal.rule.kind()))?;
     match instance.mirror().filter(|m| cluster.node(*m).spec.offline) {
         // It has room, so it is only drained.
-        Some(mirror) => Err(Stuck::SecondaryOffline(mirror)),
+        Some(mirror) => Err(EvacuationObstacle::SecondaryOffline(mirror)),
         None => Ok(Move::Failover),
     }
 }
@@ -118,7 +124,7 @@ fn best(
     instance: &Instance,
     destination: &Destination,
     kind: fn(NodeIdx) -> Move,
-) -> Result<Move, Stuck> {
+) -> Result<Move, EvacuationObstacle> {
     let trial = Trial::new(cluster, instance, &rules(destination));
     let board = Board::new(cluster, cluster.nodes_of(destination.group));
     let mut failures = Vec::new();
@@ -135,7 +141,7 @@ fn best(
             }
         }
     }
-    best.map(|b| b.1).ok_or(Stuck::NoNode(failures))
+    best.map(|b| b.1).ok_or(EvacuationObstacle::NoNode(failures))
 }
 
 fn score(cluster: &Cluster, board: &Board, instance: &Instance, outcome: &Outcome<'_>) -> f64 {
@@ -151,17 +157,21 @@ fn score(cluster: &Cluster, board: &Board, instance: &Instance, outcome: &Outcom
 }
 
 /// The two best nodes for a DRBD instance that leaves both of its own.
-fn pair(draft: &mut Draft, idx: InstanceIdx, destination: &Destination) -> Result<Vec<Move>, Stuck> {
+fn pair(
+    draft: &mut Draft,
+    idx: InstanceIdx,
+    destination: &Destination,
+) -> Result<Vec<Move>, EvacuationObstacle> {
     let primary = draft.instance(idx).primary;
     let targets: Vec<NodeIdx> = destination.targets.iter().copied().filter(|t| *t != primary).collect();
     if targets.len() < 2 {
-        return Err(Stuck::NoPair);
+        return Err(EvacuationObstacle::NoPair);
     }
     let start = draft.mark();
     let leaves = draft.node(primary).spec.offline;
     if leaves {
         perform(draft, idx, Move::Failover, &rules(destination))
-            .map_err(|refusal| Stuck::PairFailed(PairStep::LeavePrimary, refusal.rule.kind()))?;
+            .map_err(|refusal| EvacuationObstacle::PairFailed(PairStep::LeavePrimary, refusal.rule.kind()))?;
     }
     let found = best_pair(draft, draft.instance(idx), destination, &targets);
     draft.back_to(start);
@@ -177,16 +187,16 @@ fn best_pair(
     instance: &Instance,
     destination: &Destination,
     targets: &[NodeIdx],
-) -> Result<Placement, Stuck> {
-    let leaving = Leaving::new(cluster, instance, destination).ok_or(Stuck::NoPair)?;
+) -> Result<Placement, EvacuationObstacle> {
+    let leaving = Leaving::new(cluster, instance, destination).ok_or(EvacuationObstacle::NoPair)?;
     match leaving.best(destination, targets) {
         Some(place) => Ok(place),
         None => {
-            let [.., second_last, last] = targets[..] else { return Err(Stuck::NoPair) };
+            let [.., second_last, last] = targets[..] else { return Err(EvacuationObstacle::NoPair) };
             // All pairs failed; the error reports the last one tried.
             let (step, kind) =
                 leaving.check(last, second_last).err().unwrap_or((PairStep::NewPrimary, FailKind::Internal));
-            Err(Stuck::PairFailed(step, kind))
+            Err(EvacuationObstacle::PairFailed(step, kind))
         }
     }
 }

@@ -1,21 +1,21 @@
 //! Amounts that nodes lack for a new instance.
 
 use crate::moves::{MoveRules, Outcome, Trial};
-use crate::requests::groups::Wanted;
+use crate::requests::groups::PlaceRequirements;
 use crate::why::{Shortfall, missing};
-use htools_model::{Bar, Cluster, DiskCheck, Instance, Ledger, Mib, NodeIdx, Strictness, TagArrival};
+use htools_model::{Cluster, DiskCheck, Instance, Ledger, Mib, NodeIdx, Obstacle, Strictness, TagArrival};
 
 /// Distance of a group's nodes from accepting an instance: 0 if a node accepts it, otherwise the lack relative
 /// to the need. A secondary is judged as if the node did not reserve memory for its primary yet. So a place
 /// that looks impossible is impossible.
 pub(super) struct Lacks<'a> {
     cluster: &'a Cluster,
-    wanted: &'a Wanted<'a>,
+    wanted: &'a PlaceRequirements<'a>,
     strictness: Strictness,
     /// By node, for those that may be used.
     nodes: Vec<Option<NodeLack>>,
-    primaries: Least,
-    secondaries: Least,
+    primaries: SmallestLacks,
+    secondaries: SmallestLacks,
     now: f64,
 }
 
@@ -26,10 +26,10 @@ struct NodeLack {
 }
 
 /// The nodes with the smallest lack: one more than a move can touch.
-struct Least([(f64, Option<NodeIdx>); 4]);
+struct SmallestLacks([(f64, Option<NodeIdx>); 4]);
 
-impl Least {
-    fn of(lacks: impl Iterator<Item = (NodeIdx, f64)>) -> Least {
+impl SmallestLacks {
+    fn of(lacks: impl Iterator<Item = (NodeIdx, f64)>) -> SmallestLacks {
         let mut least = [(f64::INFINITY, None); 4];
         for (node, lack) in lacks {
             let at = least.partition_point(|l| l.0 <= lack);
@@ -38,11 +38,11 @@ impl Least {
                 least[at] = (lack, Some(node));
             }
         }
-        Least(least)
+        SmallestLacks(least)
     }
 
     /// The smallest lack of any other node.
-    fn beside(&self, nodes: &[NodeIdx]) -> f64 {
+    fn least_elsewhere(&self, nodes: &[NodeIdx]) -> f64 {
         let other = |l: &&(f64, Option<NodeIdx>)| l.1.is_none_or(|n| !nodes.contains(&n));
         self.0.iter().find(other).map_or(f64::INFINITY, |l| l.0)
     }
@@ -53,11 +53,11 @@ impl<'a> Lacks<'a> {
     pub(super) fn of(
         cluster: &'a Cluster,
         nodes: &[NodeIdx],
-        wanted: &'a Wanted<'a>,
+        wanted: &'a PlaceRequirements<'a>,
         rules: &MoveRules,
     ) -> Lacks<'a> {
         let strictness = if rules.ignore_soft_errors { Strictness::Forced } else { Strictness::Strict };
-        let none = || Least::of(std::iter::empty());
+        let none = || SmallestLacks::of(std::iter::empty());
         let mut lacks = Lacks {
             cluster,
             wanted,
@@ -75,7 +75,9 @@ impl<'a> Lacks<'a> {
             lacks.nodes[node.get()] = Some(lacks.at(node, &state.ledger, clash));
         }
         let each = |part: fn(&NodeLack) -> f64| {
-            Least::of(usable.iter().filter_map(|n| lacks.nodes[n.get()].as_ref().map(|l| (*n, part(l)))))
+            SmallestLacks::of(
+                usable.iter().filter_map(|n| lacks.nodes[n.get()].as_ref().map(|l| (*n, part(l)))),
+            )
         };
         let (primaries, secondaries) = (each(|l| l.primary), each(|l| l.secondary));
         lacks.primaries = primaries;
@@ -96,7 +98,7 @@ impl<'a> Lacks<'a> {
 
     fn place(&self, primary: NodeIdx) -> f64 {
         let lack = self.nodes[primary.get()].map_or(f64::INFINITY, |l| l.primary);
-        if self.pairs() { lack + self.secondaries.beside(&[primary]) } else { lack }
+        if self.pairs() { lack + self.secondaries.least_elsewhere(&[primary]) } else { lack }
     }
 
     /// Returns true if some move of the instance could bring a place nearer at its own nodes, which it leaves.
@@ -137,9 +139,9 @@ impl<'a> Lacks<'a> {
                 continue;
             }
             let others = lacks.iter().filter(|l| l.0 != *node).map(|l| l.1.secondary);
-            let secondary = others.fold(self.secondaries.beside(&touched), f64::min);
+            let secondary = others.fold(self.secondaries.least_elsewhere(&touched), f64::min);
             nearest = nearest.min(lack.primary + secondary);
-            nearest = nearest.min(lack.secondary + self.primaries.beside(&touched));
+            nearest = nearest.min(lack.secondary + self.primaries.least_elsewhere(&touched));
         }
         nearest
     }
@@ -174,7 +176,7 @@ impl<'a> Lacks<'a> {
         let tags = TagArrival { clash, ..TagArrival::default() };
         match ledger.add_primary(spec, instance, 0, tags, self.strictness) {
             Ok(_) => 0.0,
-            Err(rule) => self.lack(node, ledger, Bar::Primary(rule)),
+            Err(rule) => self.lack(node, ledger, Obstacle::Primary(rule)),
         }
     }
 
@@ -186,12 +188,12 @@ impl<'a> Lacks<'a> {
         // Soft limits always apply to secondaries, whatever the options say about primaries.
         match ledger.add_secondary(spec, instance, Mib::ZERO, Strictness::Strict, DiskCheck::Needed) {
             Ok(_) => 0.0,
-            Err(rule) => self.lack(node, ledger, Bar::Secondary(rule)),
+            Err(rule) => self.lack(node, ledger, Obstacle::Secondary(rule)),
         }
     }
 
-    fn lack(&self, node: NodeIdx, ledger: &Ledger, bar: Bar) -> f64 {
-        let shortfall = missing(self.cluster, self.wanted.instance, node, node, ledger, bar);
+    fn lack(&self, node: NodeIdx, ledger: &Ledger, obstacle: Obstacle) -> f64 {
+        let shortfall = missing(self.cluster, self.wanted.instance, node, node, ledger, obstacle);
         // Greater than zero, whatever the rounding.
         shortfall.as_ref().map_or(f64::INFINITY, Shortfall::relative).max(1e-6)
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::super::*;
-use super::Harm;
+use super::Deterioration;
 use crate::squeeze::tests::{group, replayed, run};
 use htools_model::{Instance, Rule};
 use htools_testkit::cluster;
@@ -59,7 +59,7 @@ fn conflicting_primaries_stay_apart() {
     let web = |at: &str| instance(&format!("web-{at}"), 1000, at, "ext", "svc:web", 1);
     let cluster = built(&nodes, &["a", "b", "c"].map(web));
     let why = kept(&cluster, &options(Reach::External), "c");
-    let Some(Hindrance::Worse(Harm::Exclusion { node, tag })) = why else { panic!("{why:?}") };
+    let Some(Hindrance::Worse(Deterioration::Exclusion { node, tag })) = why else { panic!("{why:?}") };
     assert_eq!((node, cluster.tag_table.name(tag)), (idx(&cluster, "a"), "svc:web"));
     assert_eq!(run(&cluster, &options(Reach::External)).decision, Decision::Nothing);
     // Two that are together already may stay together.
@@ -73,7 +73,7 @@ fn instances_stay_where_they_desire_to_be() {
     let nodes = [node("a", 9000, 'M', "power:1"), node("b", 8000, 'N', "power:2")];
     let cluster = built(&nodes, &[instance("i", 1000, "b", "ext", "power:2", 1)]);
     let why = kept(&cluster, &options(Reach::External), "b");
-    assert_eq!(why, Some(Hindrance::Worse(Harm::DesiredLocation)));
+    assert_eq!(why, Some(Hindrance::Worse(Deterioration::DesiredLocation)));
     let content = built(&nodes, &[instance("i", 1000, "b", "ext", "power:1", 1)]);
     assert_eq!(run(&content, &options(Reach::External)).nodes.len(), 1);
 }
@@ -87,7 +87,7 @@ fn copies_stay_at_two_locations() {
     // One of the two at the same location can go, but not the third node.
     assert_eq!(plan.nodes.len(), 1);
     let only = SqueezeOptions { left_alone: vec![idx(&cluster, "b")], ..options(Reach::Drbd) };
-    assert_eq!(kept(&cluster, &only, "c"), Some(Hindrance::Worse(Harm::SharedLocation)));
+    assert_eq!(kept(&cluster, &only, "c"), Some(Hindrance::Worse(Deterioration::SharedLocation)));
 }
 
 /// Every pair of nodes has an instance with a weight of 20 of the 32 that a node may have.
@@ -100,7 +100,10 @@ fn policies_are_kept() {
     let rows = [instance("i", 500, "a:b", "drbd", "", 20), instance("j", 500, "c:d", "drbd", "", 20)];
     let cluster = built(&nodes, &rows);
     let why = kept(&cluster, &options(Reach::Drbd), "d");
-    assert!(matches!(why, Some(Hindrance::Worse(Harm::Policy { rule: Rule::SpindleRatio, .. }))), "{why:?}");
+    assert!(
+        matches!(why, Some(Hindrance::Worse(Deterioration::Policy { rule: Rule::SpindleRatio, .. }))),
+        "{why:?}"
+    );
 }
 
 /// A web server on an offline node can migrate only to `a`, which has another one. It stays, and does not

@@ -137,7 +137,7 @@ mod tests {
     }
 
     /// The least deviation over all ways to distribute the items.
-    fn by_force(column: &LaneColumn) -> f64 {
+    fn brute_force(column: &LaneColumn) -> f64 {
         let (nodes, items) = (column.fixed.len(), column.items.len());
         let mut best = f64::INFINITY;
         for code in 0..nodes.pow(items as u32) {
@@ -154,14 +154,14 @@ mod tests {
 
     #[test]
     fn no_way_to_deal_items_out_is_below() {
-        let mut draws = crate::balance::deep::Draws::stream(3);
+        let mut draws = crate::balance::deep::RandomNumbers::stream(3);
         for _ in 0..300 {
             let fixed: Vec<f64> = (0..3).map(|_| draws.below(30) as f64).collect();
             let items: Vec<f64> =
                 (0..1 + draws.below(5)).map(|_| 2.0 * (1 + draws.below(4)) as f64).collect();
             for scales in [[0.5; 3], [1.0, 0.5, 0.25]] {
                 let column = column(&fixed, &scales, &items);
-                let (bound, least) = (least_deviation(&column), by_force(&column));
+                let (bound, least) = (least_deviation(&column), brute_force(&column));
                 assert!(bound <= least + 1e-9, "{bound} {least} {column:?}");
             }
         }
@@ -170,6 +170,6 @@ mod tests {
     #[test]
     fn equal_pieces_are_dealt_out_exactly() {
         let column = column(&[7.0, 0.0, 1.0], &[0.5; 3], &[2.0; 5]);
-        assert!((least_deviation(&column) - by_force(&column)).abs() < 1e-12);
+        assert!((least_deviation(&column) - brute_force(&column)).abs() < 1e-12);
     }
 }

@@ -45,7 +45,7 @@ impl MoveLine {
 type LaneValues = Vec<f64>;
 
 /// Data shared by all tangents.
-struct Slopes<'t> {
+struct TangentData<'t> {
     terrain: &'t Terrain<'t>,
     start: LaneValues,
     /// For each mobile, the largest decrease of the counts if it moves.
@@ -69,8 +69,8 @@ struct TangentGains {
     gains: Vec<(f64, u32, Seat)>,
 }
 
-impl<'t> Slopes<'t> {
-    fn of(terrain: &'t Terrain<'t>) -> Slopes<'t> {
+impl<'t> TangentData<'t> {
+    fn of(terrain: &'t Terrain<'t>) -> TangentData<'t> {
         let at = Arrangement::of(terrain);
         let width = terrain.width();
         let start: LaneValues = terrain
@@ -87,7 +87,7 @@ impl<'t> Slopes<'t> {
         let fullest = terrain.online.iter().map(|slot| at.ledgers.fullest(*slot)).collect();
         let rest = at.now().score - at.deviations() + terrain.constant;
         let keys = terrain.weights.keys * at.counts.keys.unsigned_abs() as f64;
-        Slopes { terrain, start, counted, fullest, rest, keys, row }
+        TangentData { terrain, start, counted, fullest, rest, keys, row }
     }
 
     /// Mean and population standard deviation of the values of each lane.
@@ -289,7 +289,7 @@ const BUDGET: usize = 400_000_000;
 
 /// Bounds for up to `most` moves. They stay valid, but are less tight, if the budget or the time runs out.
 pub(crate) fn line(terrain: &Terrain<'_>, floor: f64, most: usize, deadline: &Deadline) -> MoveLine {
-    let slopes = Slopes::of(terrain);
+    let slopes = TangentData::of(terrain);
     let mut line = MoveLine { bounds: vec![f64::NEG_INFINITY; most + 1], floor };
     let looks = terrain.samples.len() * terrain.online.len() + terrain.mobiles.len();
     let steps = BUDGET / (2 * looks * terrain.width()).max(1) / MOST_TARGETS;

@@ -2,7 +2,7 @@
 
 use super::{Neighbourhood, enter, resident, role_at, with_role_at};
 use crate::balance::deep::arrangement::{Arrangement, ShiftSet};
-use crate::balance::deep::draws::Draws;
+use crate::balance::deep::draws::RandomNumbers;
 
 /// An instance that goes to a node ejects one from there, which goes on to another. After three instances, the
 /// chain either ends at the last node or closes at the first.
@@ -10,7 +10,7 @@ use crate::balance::deep::draws::Draws;
 pub(crate) struct EjectionChain;
 
 impl Neighbourhood for EjectionChain {
-    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {
+    fn draw(&self, at: &Arrangement<'_>, draws: &mut RandomNumbers, proposal: &mut ShiftSet) -> bool {
         if at.seats.is_empty() {
             return false;
         }

@@ -2,13 +2,13 @@
 
 use super::{Neighbourhood, enter, resident, role_at, with_role_at};
 use crate::balance::deep::arrangement::{Arrangement, ShiftSet};
-use crate::balance::deep::draws::Draws;
+use crate::balance::deep::draws::RandomNumbers;
 
 #[derive(Debug)]
 pub(crate) struct BackHome;
 
 impl Neighbourhood for BackHome {
-    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {
+    fn draw(&self, at: &Arrangement<'_>, draws: &mut RandomNumbers, proposal: &mut ShiftSet) -> bool {
         let Some(mobile) = draws.pick(&at.moved) else { return false };
         enter(at, proposal, mobile, at.terrain.mobiles[mobile as usize].home)
     }
@@ -20,7 +20,7 @@ impl Neighbourhood for BackHome {
 pub(crate) struct Relay;
 
 impl Neighbourhood for Relay {
-    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {
+    fn draw(&self, at: &Arrangement<'_>, draws: &mut RandomNumbers, proposal: &mut ShiftSet) -> bool {
         let Some(mobile) = draws.pick(&at.moved) else { return false };
         let (seat, home) = (at.seats[mobile as usize], at.terrain.mobiles[mobile as usize].home);
         let secondary = seat.primary == home.primary;

@@ -8,7 +8,7 @@ mod several;
 mod swap;
 
 use super::arrangement::{Arrangement, Shift, ShiftSet};
-use super::draws::Draws;
+use super::draws::RandomNumbers;
 use super::terrain::{NOWHERE, Seat};
 
 pub(crate) use chain::EjectionChain;
@@ -22,7 +22,7 @@ pub(crate) use swap::SeatSwap;
 pub(crate) trait Neighbourhood: Sync {
     /// Draws a change: shifts of different mobiles to seats that they can reach. Returns false if the draw gave
     /// no change.
-    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool;
+    fn draw(&self, at: &Arrangement<'_>, draws: &mut RandomNumbers, proposal: &mut ShiftSet) -> bool;
 }
 
 /// Adds a shift, if the mobile can reach the seat and is not in the proposal already.
@@ -39,7 +39,7 @@ fn enter(at: &Arrangement<'_>, proposal: &mut ShiftSet, mobile: u32, to: Seat) -
 }
 
 /// A random mobile on a slot, with true if it is a secondary there.
-fn resident(at: &Arrangement<'_>, draws: &mut Draws, slot: u32) -> Option<(u32, bool)> {
+fn resident(at: &Arrangement<'_>, draws: &mut RandomNumbers, slot: u32) -> Option<(u32, bool)> {
     let residents = &at.residents[slot as usize];
     let (primaries, secondaries) = (residents.primaries.len(), residents.secondaries.len());
     let drawn = draws.below(primaries + secondaries);

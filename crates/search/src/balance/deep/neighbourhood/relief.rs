@@ -2,7 +2,7 @@
 
 use super::{Neighbourhood, enter, with_role_at};
 use crate::balance::deep::arrangement::{Arrangement, ShiftSet};
-use crate::balance::deep::draws::Draws;
+use crate::balance::deep::draws::RandomNumbers;
 
 /// Moves one of the instances that determine a node's reserve, perhaps in exchange for another. These are the
 /// secondaries whose primary node needs most memory here if it fails. A change drawn without regard to the
@@ -11,7 +11,7 @@ use crate::balance::deep::draws::Draws;
 pub(crate) struct ReserveRelief;
 
 impl Neighbourhood for ReserveRelief {
-    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {
+    fn draw(&self, at: &Arrangement<'_>, draws: &mut RandomNumbers, proposal: &mut ShiftSet) -> bool {
         let Some(here) = draws.pick(&at.terrain.online) else { return false };
         let peer = at.ledgers.fullest(here);
         let weighs = |mobile: &&u32| at.seats[**mobile as usize].primary == peer;

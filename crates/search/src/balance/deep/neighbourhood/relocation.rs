@@ -2,7 +2,7 @@
 
 use super::{Neighbourhood, enter, with_role_at};
 use crate::balance::deep::arrangement::{Arrangement, ShiftSet};
-use crate::balance::deep::draws::Draws;
+use crate::balance::deep::draws::RandomNumbers;
 use crate::balance::deep::terrain::Seat;
 
 /// Moves any instance to any other node. A mirrored instance changes one role or both, or its nodes swap roles.
@@ -10,7 +10,7 @@ use crate::balance::deep::terrain::Seat;
 pub(crate) struct SingleMove;
 
 impl Neighbourhood for SingleMove {
-    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {
+    fn draw(&self, at: &Arrangement<'_>, draws: &mut RandomNumbers, proposal: &mut ShiftSet) -> bool {
         let mobile = draws.below(at.seats.len()) as u32;
         let Some(slot) = draws.pick(&at.terrain.online) else { return false };
         let Some(seat) = at.seats.get(mobile as usize).copied() else { return false };

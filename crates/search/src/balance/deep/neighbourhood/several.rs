@@ -2,14 +2,14 @@
 
 use super::{Neighbourhood, enter, resident, role_at, with_role_at};
 use crate::balance::deep::arrangement::{Arrangement, ShiftSet};
-use crate::balance::deep::draws::Draws;
+use crate::balance::deep::draws::RandomNumbers;
 
 /// An instance goes to a node, and two of the instances there take its place.
 #[derive(Debug)]
 pub(crate) struct OneForSeveral;
 
 impl Neighbourhood for OneForSeveral {
-    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {
+    fn draw(&self, at: &Arrangement<'_>, draws: &mut RandomNumbers, proposal: &mut ShiftSet) -> bool {
         if at.seats.is_empty() {
             return false;
         }

@@ -2,14 +2,14 @@
 
 use super::{Neighbourhood, enter, resident, role_at, with_role_at};
 use crate::balance::deep::arrangement::{Arrangement, ShiftSet};
-use crate::balance::deep::draws::Draws;
+use crate::balance::deep::draws::RandomNumbers;
 
 /// A role of one instance and a role of another exchange nodes.
 #[derive(Debug)]
 pub(crate) struct SeatSwap;
 
 impl Neighbourhood for SeatSwap {
-    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {
+    fn draw(&self, at: &Arrangement<'_>, draws: &mut RandomNumbers, proposal: &mut ShiftSet) -> bool {
         if at.seats.is_empty() {
             return false;
         }

@@ -53,7 +53,7 @@ fn holds(neighbourhood: &dyn Neighbourhood) {
         let nodes = cluster.all_nodes();
         let terrain = Terrain::of(&cluster, &nodes, &BalanceOptions::default());
         let (mut at, mut draws, mut proposal) =
-            (Arrangement::of(&terrain), Draws::stream(5), ShiftSet::new());
+            (Arrangement::of(&terrain), RandomNumbers::stream(5), ShiftSet::new());
         let start = picture(&at);
         for round in 0..60 {
             // Some mobiles must be away from home for others to come back.

@@ -1,4 +1,4 @@
-//! Reasons that bar an instance from a place, shared by every search for places.
+//! Obstacles that keep an instance from a place, shared by every search for places.
 
 use super::failure::FailKind;
 use super::placement::Rule;
@@ -6,7 +6,7 @@ use super::policy::PolicyBreach;
 
 /// Reason that an instance cannot go to a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bar {
+pub enum Obstacle {
     /// It breaks the instance policy of the group.
     Policy(PolicyBreach),
     /// The primary node would break a rule.
@@ -21,13 +21,13 @@ pub enum Bar {
     Lost,
 }
 
-impl Bar {
+impl Obstacle {
     /// The kind of refusal under which it is counted.
     pub fn kind(self) -> FailKind {
         match self {
-            Bar::Policy(breach) => breach.kind(),
-            Bar::Primary(rule) | Bar::Secondary(rule) => rule.kind(),
-            Bar::Expendability | Bar::Offline | Bar::Lost => FailKind::N1,
+            Obstacle::Policy(breach) => breach.kind(),
+            Obstacle::Primary(rule) | Obstacle::Secondary(rule) => rule.kind(),
+            Obstacle::Expendability | Obstacle::Offline | Obstacle::Lost => FailKind::N1,
         }
     }
 }
