@@ -32,6 +32,7 @@ impl WorkingSet {
         }
         self.add_locations(log);
         self.add_health(log);
+        self.add_promotion_wishes(log);
         for resource in self.resource_indices() {
             self.add_own(resource, log);
         }

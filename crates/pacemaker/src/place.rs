@@ -51,6 +51,7 @@ pub(super) fn place_noting(
         log,
         progress: vec![PlacingState::Waiting; set.resources.len()],
         by_resource: vec![None; set.resources.len()],
+        promoted: vec![false; set.resources.len()],
         records: Vec::new(),
         events: Vec::new(),
         depth: 0,
@@ -70,6 +71,7 @@ pub(super) fn place_noting(
         events: placer.events,
         remaining: placer.preference.free,
         by_resource: placer.by_resource,
+        promoted: placer.promoted,
         sequence,
         optimum: None,
     })
@@ -91,6 +93,8 @@ pub(super) struct Placer<'a> {
     pub(super) log: &'a mut AdditionLog,
     pub(super) progress: Vec<PlacingState>,
     pub(super) by_resource: Vec<Option<usize>>,
+    /// By resource; true for a primitive that is promoted.
+    pub(super) promoted: Vec<bool>,
     pub(super) records: Vec<Assignment>,
     pub(super) events: Vec<PlacingEvent>,
     depth: usize,

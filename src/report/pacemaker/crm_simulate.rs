@@ -2,6 +2,7 @@
 
 use crate::pacemaker::capacity::Capacities;
 use crate::pacemaker::placing::{AllPlaced, Assignment, PlacingEvent};
+use crate::pacemaker::promotion::PromotionScore;
 use crate::pacemaker::{
     AllocationScore, AttributeIdx, HostIdx, ResourceIdx, ScoreTable, WorkingSet, by_shown_name,
 };
@@ -28,6 +29,7 @@ pub fn each_line<E>(
             PlacingEvent::Group(scores) => page.tables("pcmk__group_assign", scores)?,
             PlacingEvent::Clone(scores) => page.tables("pcmk__clone_allocate", scores)?,
             PlacingEvent::Primitive(at) => page.primitive(&placed.records[*at])?,
+            PlacingEvent::Promotion(scores) => page.promotions(scores)?,
             PlacingEvent::Tried(record) => page.primitive(record)?,
         }
     }
@@ -84,6 +86,14 @@ impl<E, F: FnMut(&str) -> Result<(), E>> ScoreLines<'_, F> {
             line.push_str(": ");
             line.push_str(&last.1);
             (self.tell)(&line)
+        })
+    }
+
+    fn promotions(&mut self, scores: &[PromotionScore]) -> Result<(), E> {
+        scores.iter().try_for_each(|PromotionScore { instance, host, score }| {
+            let host = host.map_or("none", |host| &self.set.host(host).name);
+            let name = &self.set.resource(*instance).id;
+            (self.tell)(&format!("{name} promotion score on {host}: {score}"))
         })
     }
 

@@ -5,6 +5,7 @@ use roxmltree::Node;
 use super::Reader;
 use super::document::{child, children};
 use super::history::OperationKey;
+use super::roles::is_promoted;
 use super::spans::milliseconds;
 
 /// Reaction to a failed operation, by the values of `on-fail`. Later ones outweigh earlier ones.
@@ -13,6 +14,8 @@ pub(super) enum OnFail {
     /// The result counts as intended.
     #[default]
     Ignore,
+    /// The resource is demoted.
+    Demote,
     /// The resource is restarted.
     Restart,
     /// The resource is left alone.
@@ -30,6 +33,8 @@ pub(super) enum OnFail {
 pub(super) struct FailureRules<'a> {
     /// By operation, its value, if there is one. Of two entries for an operation, the first wins.
     of_operations: Vec<(OperationKey<'a>, Option<&'a str>)>,
+    /// Recurring monitors of promoted instances.
+    of_promoted: Vec<OperationKey<'a>>,
     /// The value for all other operations.
     of_all: Option<&'a str>,
     /// Time after which a failure is forgotten, in seconds.
@@ -43,6 +48,11 @@ impl FailureRules<'_> {
             of_operations: vec![(OperationKey { name: "stop", interval: 0 }, Some("restart"))],
             ..FailureRules::default()
         }
+    }
+
+    /// Returns true for a recurring monitor of promoted instances.
+    fn is_of_promoted(&self, key: OperationKey<'_>) -> bool {
+        key.interval > 0 && self.of_promoted.contains(&key)
     }
 
     /// The reaction to a failed operation.
@@ -59,6 +69,7 @@ impl FailureRules<'_> {
             Some("ignore" | "nothing") => OnFail::Ignore,
             Some("block") => OnFail::Block,
             Some("restart") => OnFail::Restart,
+            Some("demote") if key.name == "promote" || self.is_of_promoted(key) => OnFail::Demote,
             Some("fence") if fencing => OnFail::Fence,
             Some("fence") => OnFail::Stop,
             Some("stop") if !stops => OnFail::Stop,
@@ -94,7 +105,12 @@ impl<'a, 'i> Reader<'a, 'i> {
             let word = operation.attribute("on-fail").or_else(|| metas.get("on-fail"));
             let name = operation.attribute("name").unwrap_or_default();
             let interval = operation.attribute("interval").map_or(0, milliseconds);
-            rules.of_operations.push((OperationKey { name, interval }, word));
+            let key = OperationKey { name, interval };
+            let role = operation.attribute("role").or_else(|| metas.get("role"));
+            if name == "monitor" && role.is_some_and(is_promoted) {
+                rules.of_promoted.push(key);
+            }
+            rules.of_operations.push((key, word));
         }
         rules
     }

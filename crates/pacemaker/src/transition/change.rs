@@ -4,6 +4,7 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::placing::AllPlaced;
 use super::super::working_set::{QuorumPolicy, Requirement, Resource, Revision, RunCondition, WorkingSet};
 use super::action::{ActionTask, TransitionAction};
+use super::roles::RoleChange;
 use super::wait::WaitReason;
 
 /// Change of a primitive.
@@ -228,6 +229,8 @@ pub struct ResourceChanges {
     pub by_place: Vec<ResourceChange>,
     /// Cause of each resource's change, if that is not its own place.
     pub causes: Vec<Option<WaitReason>>,
+    /// Change of the role of each primitive.
+    pub roles: Vec<RoleChange>,
     /// The hosts that are unfenced.
     pub unfenced: Vec<HostIdx>,
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::super::index::{HostIdx, ResourceIdx};
+use super::super::promotion::Role;
 use super::super::score::AllocationScore;
 use super::super::working_set::{
     OrderStrength, OrderedPair, Requirement, ResourceForm, StartOrder, WorkingSet,
@@ -23,6 +24,10 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
     // counts for these.
     let (mut started, mut stopped) = (HashSet::new(), HashSet::new());
     for (at, order) in set.orders.iter().enumerate().filter(|(_, order)| is_followed(set, order)) {
+        if !order.is_of_starts() {
+            constraints.other_order(order, WaitReason::Order(at));
+            continue;
+        }
         let pair = OrderedPair { first: order.first, then: order.then };
         let (starts, stops) = (started.insert(pair), order.symmetrical && stopped.insert(pair));
         for pair in std::iter::once(pair).chain(constraints.by_instance(order)) {
@@ -53,17 +58,17 @@ fn is_followed(set: &WorkingSet, order: &StartOrder) -> bool {
 }
 
 /// Effect of a failure of the earlier action on the later one.
-fn strength(order: OrderStrength) -> Strength {
+pub(super) fn strength(order: OrderStrength) -> Strength {
     match order {
         OrderStrength::Mandatory => Strength::Must,
         OrderStrength::Optional | OrderStrength::Serialize => Strength::Should,
     }
 }
 
-struct Constraints<'a> {
+pub(super) struct Constraints<'a> {
     set: &'a WorkingSet,
     changes: &'a ResourceChanges,
-    actions: &'a mut Actions,
+    pub(super) actions: &'a mut Actions,
 }
 
 impl Constraints<'_> {
@@ -122,7 +127,7 @@ impl Constraints<'_> {
 
     /// The last action of a kind on a resource; for a group, the mark after its members. Members do not wait for that
     /// of their own group.
-    fn end(
+    pub(super) fn end(
         &self,
         mark: ActionTask,
         own: ActionTask,
@@ -249,6 +254,10 @@ impl Constraints<'_> {
     fn apart(&mut self) {
         for (at, colocation) in self.set.colocations.iter().enumerate() {
             if colocation.score != AllocationScore::MINUS_INFINITY {
+                continue;
+            }
+            self.roles_apart(at, colocation);
+            if [colocation.dependent_role, colocation.primary_role].contains(&Some(Role::Promoted)) {
                 continue;
             }
             let (one, other) = (colocation.dependent, colocation.primary);

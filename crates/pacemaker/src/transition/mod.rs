@@ -10,7 +10,9 @@ pub(super) mod circles;
 mod constraints;
 mod induced;
 pub(super) mod needs;
+mod ordered;
 mod own;
+mod roles;
 mod room;
 mod sequence;
 pub(crate) mod wait;
@@ -18,6 +20,7 @@ pub(crate) mod wait;
 pub use self::action::{ActionTask, ChoiceMark, TransitionAction};
 pub use self::change::{ResourceChange, ResourceChanges};
 pub use self::circles::WaitCircle;
+pub use self::roles::RoleChange;
 pub use self::wait::WaitReason;
 
 use self::actions::Actions;
@@ -67,6 +70,7 @@ pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> T
     let mut changes = induced::changes(set, placed);
     let mut actions = Actions::default();
     own::add(set, &changes, &mut actions);
+    roles::add(set, &changes, &mut actions);
     constraints::add(set, &changes, &mut actions);
     choices::add(set, &changes.by_resource, &mut actions);
     if strategy != Strategy::Default {

@@ -5,8 +5,8 @@
 mod room;
 
 use super::action::ActionTask::{
-    EnoughStarted, Fence, LoadStopped, MigrateFrom, MigrateTo, Reload, Running, Shutdown, Start, Stop,
-    Stopped, Unfence,
+    Demote, Demoted, EnoughStarted, Fence, LoadStopped, MigrateFrom, MigrateTo, Promote, Promoted, Reload,
+    Running, Shutdown, Start, Stop, Stopped, Unfence,
 };
 use super::{ActionTask, ResourceChange, Transition, WaitReason};
 use crate::index::{AttributeIdx, HostIdx, ResourceIdx};
@@ -194,7 +194,7 @@ impl TransitionChecker<'_> {
     /// Checks the promises of mandatory orders, in the end and on the way.
     fn orders(&mut self, placed: &AllPlaced) {
         let mut seen = HashSet::new();
-        for order in &self.set.orders {
+        for order in self.set.orders.iter().filter(|order| order.is_of_starts()) {
             if !seen.insert((order.first, order.then)) || order.strength != OrderStrength::Mandatory {
                 continue;
             }
@@ -340,8 +340,8 @@ fn after(
         MigrateFrom if now.under_way == Some(host) && now.runs == peer => {
             Some(PrimitivePlace { runs: Some(host), under_way: None, left: now.runs })
         }
-        Reload if still && now.runs == Some(host) => Some(now),
-        Start | Stop | MigrateTo | MigrateFrom | Reload | Fence | Unfence | LoadStopped | Running
-        | Shutdown | Stopped | EnoughStarted => None,
+        Reload | Promote | Demote if still && now.runs == Some(host) => Some(now),
+        Promote | Promoted | Demote | Demoted | Start | Stop | MigrateTo | MigrateFrom | Reload | Fence
+        | Unfence | LoadStopped | Running | Shutdown | Stopped | EnoughStarted => None,
     }
 }

@@ -3,6 +3,7 @@
 use super::super::change::ResourceChange;
 use super::super::needs::Need;
 use super::super::wait::WaitReason;
+use super::roles::InducedRole;
 use crate::index::ResourceIdx;
 use crate::placing::AllPlaced;
 use crate::working_set::{RunCondition, WorkingSet};
@@ -24,6 +25,8 @@ pub(super) struct InducedChanges<'a> {
     pub(super) waits: Vec<bool>,
     /// By resource; true if an order puts it before another one.
     pub(super) awaited: Vec<bool>,
+    /// By resource, effects of orders on its role.
+    pub(super) roles: Vec<InducedRole>,
     pub(super) again: bool,
 }
 
