@@ -107,7 +107,7 @@ impl Placer<'_> {
         let members = &set.resource(clone).members;
         // The greatest wish to be promoted counts, wherever it is.
         let wishes: HashMap<ResourceIdx, AllocationScore> = match &set.resource(clone).promotion {
-            Some(promotion) => members.iter().copied().zip(promotion.greatest_wishes()).collect(),
+            Some(promotion) => members.iter().copied().zip(promotion.greatest.iter().copied()).collect(),
             None => HashMap::new(),
         };
         let rank = |instance: &ResourceIdx| {
@@ -125,7 +125,7 @@ impl Placer<'_> {
                 }
             };
             let wish = wishes.get(instance).copied().unwrap_or_default();
-            (state, has_failed, Reverse(wish), Reverse(wanted))
+            (Reverse(wish), state, has_failed, Reverse(wanted))
         };
         let mut instances: Vec<ResourceIdx> = self.wanted_instances(clone).collect();
         instances.sort_by_key(rank);
@@ -172,7 +172,7 @@ impl Placer<'_> {
     }
 
     /// Returns true if a part of the instance failed.
-    fn has_failed(&self, instance: ResourceIdx) -> bool {
+    pub(super) fn has_failed(&self, instance: ResourceIdx) -> bool {
         let has_failed = |part: &ResourceIdx| {
             let details = self.set.resource(*part);
             details.has_failed() || details.demoted

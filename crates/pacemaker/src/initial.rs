@@ -32,10 +32,10 @@ impl WorkingSet {
         }
         self.add_locations(log);
         self.add_health(log);
-        self.add_promotion_wishes(log);
         for resource in self.resource_indices() {
             self.add_own(resource, log);
         }
+        self.add_promotion_wishes(log);
         self.noting(log, ScoreSource::Exclusive, Self::confine);
         self.noting(log, ScoreSource::Guest, Self::keep_from_guests);
     }

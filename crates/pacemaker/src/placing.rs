@@ -7,7 +7,7 @@ use super::capacity::Capacities;
 use super::index::{HostIdx, ResourceIdx};
 use super::method::PlacementMethod;
 use super::optimum::Optimum;
-use super::promotion::PromotionScore;
+use super::promotion::{ExtraInstance, PromotionScore};
 use super::score::{AllocationScore, ScoreTable};
 use super::working_set::{Strategy, WorkingSet};
 
@@ -59,8 +59,15 @@ pub enum PlacingEvent {
     Clone(Vec<(ResourceIdx, ScoreTable)>),
     /// A primitive was placed, or found no host: the position of its record.
     Primitive(usize),
-    /// Instances of a promotable clone were placed: their scores, the one that is promoted first in front.
-    Promotion(Vec<PromotionScore>),
+    /// Instances of a promotable clone were placed: their scores, the best one in front.
+    Promotion {
+        /// The clone.
+        clone: ResourceIdx,
+        /// Scores of its instances, in order.
+        scores: Vec<PromotionScore>,
+        /// An instance that Pacemaker makes up, with the score 0 and no host.
+        extra: Option<ExtraInstance>,
+    },
     /// An instance of a clone, or a part of one, would have left its host. This was undone, and it was placed again
     /// later.
     Tried(Box<Assignment>),

@@ -6,7 +6,7 @@ use super::index::{HostIdx, ResourceIdx};
 use super::merging::{Share, Towards};
 use super::place::{Placer, PlacingState};
 use super::placing::PlacingEvent;
-use super::promotion::{PromotionScore, Role};
+use super::promotion::{ExtraInstance, PromotionScore, Role};
 use super::score::{AllocationScore, ScoreTable};
 use super::working_set::Colocation;
 
@@ -15,7 +15,8 @@ const UNASKED: i64 = -1;
 
 impl Placer<'_> {
     /// Promotes instances of a clone that was just placed: those with the highest scores of at least 0.
-    /// Of equal ones, those that are promoted come first, then those that were placed first.
+    /// Of equal ones, those that are promoted come first, then those that run, then those that did not fail, then those
+    /// that had their turn first.
     pub(super) fn promote(&mut self, clone: ResourceIdx, sequence: &[ResourceIdx]) {
         let set = self.set;
         let Some(promotion) = &set.resource(clone).promotion else { return };
@@ -29,10 +30,16 @@ impl Placer<'_> {
             scores.push(PromotionScore { instance: *instance, host, score });
         }
         self.add_wishes_of_others(clone, &mut scores);
-        let turn = |one: ResourceIdx| sequence.iter().position(|other| *other == one);
         scores.sort_by_cached_key(|one| {
-            let turn = turn(one.instance);
-            (Reverse(one.score), !set.is_promoted(one.instance), turn.is_none(), turn)
+            let turn = sequence.iter().position(|other| *other == one.instance);
+            let turn = turn.filter(|_| one.score > AllocationScore::MINUS_INFINITY);
+            let runs = set.primitives(&one.instance).iter().any(|part| set.resource(*part).active.is_some());
+            (Reverse(one.score), !set.is_promoted(one.instance), !runs, self.has_failed(one.instance), turn)
+        });
+        let number = set.resource(clone).members.len();
+        let extra = promotion.has_extra.then(|| {
+            let place = scores.partition_point(|one| one.score >= AllocationScore::ZERO);
+            ExtraInstance { number, place }
         });
         let may_be = |one: &&PromotionScore| {
             let is_kept = set.is_promoted(one.instance);
@@ -44,7 +51,7 @@ impl Placer<'_> {
         for part in promoted.iter().flat_map(|one| set.primitives(one).into_owned()) {
             self.promoted[part.get()] = true;
         }
-        self.events.push(PlacingEvent::Promotion(scores));
+        self.events.push(PlacingEvent::Promotion { clone, scores, extra });
     }
 
     /// The host of an instance; for a group, that of its first member with one.
@@ -92,7 +99,8 @@ impl Placer<'_> {
             return AllocationScore::ZERO;
         };
         let primary = self.set.resource(colocation.primary);
-        let in_role = || primary.members.iter().filter(|one| self.has_role(**one, colocation.primary_role));
+        let in_role =
+            || primary.members.iter().filter(|one| self.has_role(**one, self.set.primary_role(colocation)));
         let places: Vec<HostIdx> = if primary.is_clone() {
             in_role().filter_map(|one| self.whole_place(*one)).collect()
         } else {
@@ -109,7 +117,11 @@ impl Placer<'_> {
                 AllocationScore::ZERO
             }
             (Some(Role::Promoted), true) => colocation.score,
-            (Some(Role::Promoted), false) if is_must && !places.is_empty() => AllocationScore::MINUS_INFINITY,
+            (Some(Role::Promoted), false)
+                if is_must && (colocation.primary_role.is_some() || !places.is_empty()) =>
+            {
+                AllocationScore::MINUS_INFINITY
+            }
             (Some(Role::Unpromoted), true) => colocation.score.negated(),
             _ => AllocationScore::ZERO,
         }
@@ -146,27 +158,13 @@ impl Placer<'_> {
     }
 
     /// Scores for promotions with the wishes behind a colocation.
-    fn with_wishes(&mut self, mut wanted: ScoreTable, at: usize, towards: Towards) -> ScoreTable {
+    fn with_wishes(&mut self, wanted: ScoreTable, at: usize, towards: Towards) -> ScoreTable {
         let set = self.set;
         let colocation = &set.colocations[at];
         let share = Share::of(set, at, 1.0);
         match towards {
-            Towards::Primaries if colocation.score == AllocationScore::INFINITY => {
-                let primary = set.resource(colocation.primary);
-                let PlacingState::Done(place) = self.progress[colocation.primary.get()] else {
-                    return wanted;
-                };
-                if !primary.is_clone() {
-                    let attribute = colocation.attribute.as_deref();
-                    let is_near = |host| place.is_some_and(|place| self.wishes.agree(attribute, host, place));
-                    let never = AllocationScore::MINUS_INFINITY;
-                    wanted.update(|host, score| if is_near(host) { score } else { never });
-                }
-                wanted
-            }
-            Towards::Primaries => {
-                self.wishes.added_towards(&self.tables, colocation.primary, wanted, share, towards)
-            }
+            // From the primary, dependents are followed, too.
+            Towards::Primaries => self.wishes.added_from_primary(&self.tables, colocation, wanted, share),
             Towards::Dependents if set.has_influence(colocation) => {
                 let share = Share { sparing: true, ..share };
                 self.wishes.added(&self.tables, colocation.dependent, wanted, share)

@@ -5,7 +5,7 @@ use htools_model::words;
 use super::additions::{AdditionLog, ScoreSource};
 use super::index::{HostIdx, ResourceIdx};
 use super::score::AllocationScore;
-use super::working_set::WorkingSet;
+use super::working_set::{Colocation, WorkingSet};
 
 words!(
     /// Role of a running primitive.
@@ -35,6 +35,10 @@ pub struct Promotion {
     /// By instance and host, the score of the node attribute by which its agent wants to be promoted there; `None`
     /// without one.
     pub wishes: Vec<Vec<Option<AllocationScore>>>,
+    /// By instance, the greatest of these wishes that counts for its place, or its priority if that is greater.
+    pub greatest: Vec<AllocationScore>,
+    /// True if Pacemaker makes up another instance for hosts where its primitive was looked for but does not run.
+    pub has_extra: bool,
     /// Hosts on which a promotion failed.
     pub failed_on: Vec<HostIdx>,
 }
@@ -43,14 +47,6 @@ impl Promotion {
     /// Wish of the agent of an instance, by its number, on a host.
     pub(super) fn wish(&self, number: usize, host: HostIdx) -> Option<AllocationScore> {
         self.wishes.get(number).and_then(|row| row.get(host.get())).copied().flatten()
-    }
-}
-
-impl Promotion {
-    /// By instance, the greatest wish of its agent above 0.
-    pub(super) fn greatest_wishes(&self) -> impl Iterator<Item = AllocationScore> + '_ {
-        let greatest = |row: &Vec<Option<AllocationScore>>| row.iter().flatten().max().copied();
-        self.wishes.iter().map(move |row| greatest(row).unwrap_or_default().max(AllocationScore::ZERO))
     }
 }
 
@@ -65,11 +61,28 @@ pub struct PromotionScore {
     pub score: AllocationScore,
 }
 
+/// An instance of a promotable clone that Pacemaker makes up for hosts where its primitive does not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExtraInstance {
+    /// Its number.
+    pub number: usize,
+    /// Its place among the promotion scores.
+    pub place: usize,
+}
+
 impl WorkingSet {
     /// The promotion of the clone that a primitive is part of, if that clone is promotable.
     pub fn promotion(&self, resource: ResourceIdx) -> Option<&Promotion> {
         let clone = self.clone_of(resource).unwrap_or(resource);
         self.resource(clone).promotion.as_ref()
+    }
+
+    /// The role of a colocation's primary that counts; `None` for any. Pacemaker quirk: without one, that of the
+    /// dependent counts for a promotable clone, unless the colocation is mandatory.
+    pub(super) fn primary_role(&self, colocation: &Colocation) -> Option<Role> {
+        let has_roles = self.resource(colocation.primary).promotion.is_some();
+        let is_must = colocation.score == AllocationScore::INFINITY;
+        colocation.primary_role.or(colocation.dependent_role.filter(|_| has_roles && !is_must))
     }
 
     /// Returns true if some clone is promotable.
@@ -87,15 +100,22 @@ impl WorkingSet {
         for clone in self.clones().collect::<Vec<_>>() {
             let details = self.resource(clone);
             let Some(promotion) = details.promotion.clone() else { continue };
+            let mut greatest = Vec::new();
             for (number, instance) in details.members.clone().into_iter().enumerate() {
+                let mut most = self.resource(instance).priority;
                 for host in self.host_indices() {
                     let wish = promotion.wish(number, host).filter(|wish| *wish > AllocationScore::ZERO);
                     let scores = &mut self.resources[instance.get()].scores;
-                    if let Some(wish) = wish.filter(|_| scores.get(host).is_some()) {
+                    if let Some(wish) = wish.filter(|_| scores.get(host) >= Some(AllocationScore::ZERO)) {
                         scores.add(host, wish);
+                        most = most.max(wish);
                         log.note_one(instance, ScoreSource::Promotion, host, wish);
                     }
                 }
+                greatest.push(most);
+            }
+            if let Some(promotion) = &mut self.resources[clone.get()].promotion {
+                promotion.greatest = greatest;
             }
         }
     }

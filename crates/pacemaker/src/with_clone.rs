@@ -12,6 +12,7 @@ impl Placer<'_> {
     pub(super) fn apply_clone(&mut self, resource: ResourceIdx, at: usize) {
         let set = self.set;
         let colocation = &set.colocations[at];
+        let role = set.primary_role(colocation);
         if !matches!(self.progress[colocation.primary.get()], PlacingState::Done(_)) {
             return;
         }
@@ -19,10 +20,12 @@ impl Placer<'_> {
         // Blocked instances attract no one.
         let is_blocked = |part: &ResourceIdx| matches!(set.resource(*part).condition, RunCondition::Blocked);
         let touched = instances.iter().filter(|one| !set.primitives(one).iter().any(is_blocked));
-        let touched = touched.filter(|one| self.has_role(**one, colocation.primary_role));
+        let touched = touched.filter(|one| self.has_role(**one, role));
         let places: Vec<HostIdx> = touched.filter_map(|one| self.whole_place(*one)).collect();
         let is_must = colocation.score == AllocationScore::INFINITY;
-        if matches!(set.resource(colocation.dependent).form, ResourceForm::Clone { interleave: true, .. }) {
+        let interleaves =
+            matches!(set.resource(colocation.dependent).form, ResourceForm::Clone { interleave: true, .. });
+        if interleaves && role.is_none() {
             let table = &self.tables[resource.get()];
             let hosts = table.iter().map(|(host, _)| host).collect();
             let hosts = self.preference.sorted(hosts, table, None);
@@ -30,15 +33,10 @@ impl Placer<'_> {
             if near.is_some() || is_must {
                 // In a group, the member that stands for it counts, and that may have no place.
                 let mut beside = instances.iter().filter(|one| {
-                    near.is_some()
-                        && self.whole_place(**one) == near
-                        && self.has_role(**one, colocation.primary_role)
+                    near.is_some() && self.whole_place(**one) == near && self.has_role(**one, role)
                 });
                 let part = beside.next().and_then(|one| set.member(*one, is_must));
                 self.apply_place(resource, at, part.and_then(|part| self.place_of(part)));
-                if is_must && colocation.primary_role.is_some() {
-                    self.add_scores_in_role(resource, at, near);
-                }
             }
         } else if is_must {
             for host in set.host_indices() {
@@ -52,10 +50,10 @@ impl Placer<'_> {
                 }
             }
             if colocation.primary_role.is_some() {
-                self.add_scores_in_role(resource, at, None);
+                self.add_scores_in_role(resource, at);
             }
         } else {
-            let in_role = instances.iter().filter(|one| self.has_role(**one, colocation.primary_role));
+            let in_role = instances.iter().filter(|one| self.has_role(**one, role));
             let firsts = in_role.filter_map(|one| set.member(*one, false));
             let mut places: Vec<Option<HostIdx>> = firsts.map(|first| self.place_of(first)).collect();
             // Instances without a place had their turn last.
@@ -71,18 +69,17 @@ impl Placer<'_> {
         role.is_none_or(|role| has_place && is_promoted == (role == Role::Promoted))
     }
 
-    /// Adds to the scores of a resource those of the instances in the role of a colocation, each on its host. If a host
-    /// is given, only the instance there counts.
-    fn add_scores_in_role(&mut self, resource: ResourceIdx, at: usize, near: Option<HostIdx>) {
+    /// Adds to the scores of a resource those of the instances in the role of a colocation, each on its host.
+    fn add_scores_in_role(&mut self, resource: ResourceIdx, at: usize) {
         let set = self.set;
         let colocation = &set.colocations[at];
         for instance in &set.resource(colocation.primary).members {
             let Some(host) = self.whole_place(*instance) else { continue };
-            let counts = near.is_none_or(|near| near == host);
-            if !counts || !self.has_role(*instance, colocation.primary_role) {
+            if !self.has_role(*instance, colocation.primary_role) {
                 continue;
             }
-            let score = self.tables[instance.get()].or_never(host);
+            let Some(member) = set.member(*instance, false) else { continue };
+            let score = self.tables[member.get()].or_never(host);
             if self.tables[resource.get()].get(host).is_some() {
                 self.tables[resource.get()].add(host, score);
                 self.log.note_one(resource, ScoreSource::With(at), host, score);
@@ -99,6 +96,10 @@ impl Placer<'_> {
             // Pacemaker quirk: with a clone, the unpromoted role stands for any.
             Some(Role::Unpromoted) => !is_clone,
         };
-        concerns && colocation.score > AllocationScore::ZERO
+        let never = AllocationScore::MINUS_INFINITY;
+        let keeps_promoted_away = is_clone
+            && colocation.score == never
+            && (colocation.dependent_role, colocation.primary_role) == (Some(Role::Promoted), None);
+        concerns && colocation.score > AllocationScore::ZERO || keeps_promoted_away
     }
 }

@@ -155,6 +155,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let failed_on = parts.primitives.iter().flat_map(|part| part.roles.failed_promotion.clone());
         Promotion {
             wishes: self.promotion_wishes(count, &traces),
+            has_extra: self.has_extra_instance(count, &traces),
             failed_on: failed_on.collect(),
             ..self.promotion(metas, own)
         }

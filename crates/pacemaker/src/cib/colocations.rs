@@ -179,6 +179,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             Some("a colocation for a role that the resource does not have")
         } else if roles.dependent.is_some() && self.set.resource(primary).is_group() && !score.is_infinite() {
             Some("a colocation of a role with a group that need not be followed")
+        } else if roles.dependent.is_some() && roles.primary.is_some() && roles.dependent != roles.primary {
+            Some("a colocation of two different roles")
         } else if roles.dependent == Some(Role::Promoted) && self.has_times_of_membership() {
             Some(
                 "a colocation of promoted instances in a cluster of a release that follows it in another way",

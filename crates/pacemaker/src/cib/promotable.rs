@@ -69,6 +69,13 @@ struct InstanceTrace {
     active: Option<HostIdx>,
 }
 
+/// Returns true if a host where no instance runs comes after as many as there should be.
+fn needs_extra(count: usize, known: &[PartHistory]) -> bool {
+    let after_all = known.iter().filter(|history| history.runs).count() >= count;
+    let last_runs = known.iter().rposition(|history| history.runs).map_or(0, |at| at + 1);
+    after_all && last_runs < known.len()
+}
+
 /// Histories by instance. A host where none runs adds to those of the next instance that does not run yet.
 fn instance_traces(count: usize, known: &[PartHistory]) -> Vec<InstanceTrace> {
     let mut traces = vec![InstanceTrace::default(); count];
@@ -97,6 +104,8 @@ impl Reader<'_, '_> {
             most: if on_host == 0 { 0 } else { number("promoted-max", "master-max") },
             unwanted: own.get("target-role").is_some_and(is_unpromoted),
             wishes: Vec::new(),
+            greatest: Vec::new(),
+            has_extra: false,
             failed_on: Vec::new(),
         }
     }
@@ -129,6 +138,11 @@ impl Reader<'_, '_> {
             }
         }
         wishes
+    }
+
+    /// Returns true if a host where no part of a clone runs has a history of one, and all instances run elsewhere.
+    pub(super) fn has_extra_instance(&self, count: usize, parts: &[PartTraces]) -> bool {
+        parts.iter().any(|part| needs_extra(count, &self.part_histories(part)))
     }
 
     /// Histories of a primitive by host, in the order of the status.

@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::super::index::{HostIdx, ResourceIdx};
-use super::super::promotion::Role;
 use super::super::score::AllocationScore;
 use super::super::working_set::{
     OrderStrength, OrderedPair, Requirement, ResourceForm, StartOrder, WorkingSet,
@@ -257,7 +256,7 @@ impl Constraints<'_> {
                 continue;
             }
             self.roles_apart(at, colocation);
-            if [colocation.dependent_role, colocation.primary_role].contains(&Some(Role::Promoted)) {
+            if colocation.dependent_role.is_some() || colocation.primary_role.is_some() {
                 continue;
             }
             let (one, other) = (colocation.dependent, colocation.primary);

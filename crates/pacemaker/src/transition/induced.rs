@@ -196,7 +196,7 @@ impl InducedChanges<'_> {
                     || (!primary.is_clone() && self.awaited[part.get()])
             };
             let runs = |part: &ResourceIdx| {
-                self.of(*part).runs_on().is_some() && (!is_promotion || self.ends_promoted(*part))
+                self.of(*part).runs_on().is_some() && (!is_promotion || self.is_to_be_promoted(*part))
             };
             let are_simple = parts.iter().all(|part| set.resource(*part).is_primitive());
             if are_simple && parts.iter().any(is_thought_of) && !parts.iter().any(runs) {

@@ -89,10 +89,11 @@ impl Constraints<'_> {
             return;
         }
         for (leaves, comes) in [(sides[0], sides[1]), (sides[1], sides[0])] {
-            let (own, mark) = leaves.leaving();
-            let left = self.end(mark, own, leaves.resource, comes.resource);
             let begins = self.actions.with(comes.coming(), comes.resource);
-            self.actions.edge(left, begins, Strength::Must, WaitReason::Colocation(at));
+            for (own, mark) in leaves.leaving() {
+                let left = self.end(*mark, *own, leaves.resource, comes.resource);
+                self.actions.edge(left, begins, Strength::Must, WaitReason::Colocation(at));
+            }
         }
     }
 }
@@ -105,12 +106,12 @@ struct RoleSide {
 }
 
 impl RoleSide {
-    /// The action by which it leaves its role, and the mark behind those of the parts of a clone.
-    fn leaving(self) -> (ActionTask, ActionTask) {
+    /// The actions by which it leaves its role, each with the mark behind those of the parts of a clone.
+    fn leaving(self) -> &'static [(ActionTask, ActionTask)] {
         match self.role {
-            None => (Stop, Stopped),
-            Some(Role::Promoted) => (Demote, Demoted),
-            Some(Role::Unpromoted) => (Promote, Promoted),
+            None => &[(Stop, Stopped)],
+            Some(Role::Promoted) => &[(Demote, Demoted)],
+            Some(Role::Unpromoted) => &[(Promote, Promoted), (Stop, Stopped)],
         }
     }
 

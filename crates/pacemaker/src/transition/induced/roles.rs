@@ -56,7 +56,7 @@ impl InducedChanges<'_> {
         let set = self.set;
         let firsts = set.primitives(&need.first).into_owned();
         let is_missing = |first: &ResourceIdx| match need.first_task {
-            OrderedTask::Promote => !self.role_change(*first).ends_promoted,
+            OrderedTask::Promote => !self.is_to_be_promoted(*first),
             _ => self.is_missing(need, *first),
         };
         let comes = |first: &ResourceIdx| match need.first_task {
@@ -114,8 +114,13 @@ impl InducedChanges<'_> {
         }
     }
 
-    /// Returns true if an instance of a clone is promoted in the end.
-    pub(super) fn ends_promoted(&self, clone: ResourceIdx) -> bool {
-        self.set.primitives(&clone).iter().any(|part| self.role_change(*part).ends_promoted)
+    /// Returns true if a primitive stays promoted, or is promoted in this transition or the next one.
+    pub(super) fn is_to_be_promoted(&self, part: ResourceIdx) -> bool {
+        let role = self.role_change(part);
+        let comes = self.placed.promoted[part.get()]
+            && !self.roles[part.get()].blocked
+            && !role.is_blocked
+            && self.of(part).runs_on().is_some();
+        role.ends_promoted || comes
     }
 }
