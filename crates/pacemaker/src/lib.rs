@@ -43,6 +43,7 @@ pub mod pinning;
 mod place;
 pub mod placing;
 pub mod preference;
+mod promotable;
 mod promoting;
 pub mod promotion;
 pub mod quantity;

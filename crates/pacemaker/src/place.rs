@@ -1,5 +1,7 @@
 //! Places resources one after the other, each on the host that is best at that moment.
 
+use std::collections::HashMap;
+
 use super::additions::{AdditionLog, ScoreSource};
 use super::capacity::Capacities;
 use super::index::{HostIdx, ResourceIdx};
@@ -52,6 +54,7 @@ pub(super) fn place_noting(
         progress: vec![PlacingState::Waiting; set.resources.len()],
         by_resource: vec![None; set.resources.len()],
         promoted: vec![false; set.resources.len()],
+        by_promotion: HashMap::new(),
         records: Vec::new(),
         events: Vec::new(),
         depth: 0,
@@ -95,6 +98,8 @@ pub(super) struct Placer<'a> {
     pub(super) by_resource: Vec<Option<usize>>,
     /// By resource; true for a primitive that is promoted.
     pub(super) promoted: Vec<bool>,
+    /// By promotable clone, its instances in the order of their promotion scores.
+    pub(super) by_promotion: HashMap<ResourceIdx, Vec<ResourceIdx>>,
     pub(super) records: Vec<Assignment>,
     pub(super) events: Vec<PlacingEvent>,
     depth: usize,

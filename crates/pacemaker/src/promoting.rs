@@ -51,6 +51,7 @@ impl Placer<'_> {
         for part in promoted.iter().flat_map(|one| set.primitives(one).into_owned()) {
             self.promoted[part.get()] = true;
         }
+        self.by_promotion.insert(clone, scores.iter().map(|one| one.instance).collect());
         self.events.push(PlacingEvent::Promotion { clone, scores, extra });
     }
 
@@ -99,8 +100,7 @@ impl Placer<'_> {
             return AllocationScore::ZERO;
         };
         let primary = self.set.resource(colocation.primary);
-        let in_role =
-            || primary.members.iter().filter(|one| self.has_role(**one, self.set.primary_role(colocation)));
+        let in_role = || primary.members.iter().filter(|one| self.has_role(**one, colocation.primary_role));
         let places: Vec<HostIdx> = if primary.is_clone() {
             in_role().filter_map(|one| self.whole_place(*one)).collect()
         } else {
@@ -111,9 +111,7 @@ impl Placer<'_> {
         let is_must = colocation.score == AllocationScore::INFINITY;
         match (colocation.dependent_role, agrees) {
             // With a clone, any host is good enough for a promotion.
-            (Some(Role::Promoted), _)
-                if is_must && primary.is_clone() && colocation.primary_role.is_none() =>
-            {
+            (Some(_), _) if is_must && primary.is_clone() && colocation.primary_role.is_none() => {
                 AllocationScore::ZERO
             }
             (Some(Role::Promoted), true) => colocation.score,

@@ -12,11 +12,14 @@ impl Placer<'_> {
     pub(super) fn apply_clone(&mut self, resource: ResourceIdx, at: usize) {
         let set = self.set;
         let colocation = &set.colocations[at];
-        let role = set.primary_role(colocation);
+        let role = colocation.primary_role;
         if !matches!(self.progress[colocation.primary.get()], PlacingState::Done(_)) {
             return;
         }
-        let instances = &set.resource(colocation.primary).members;
+        let instances = match self.by_promotion.get(&colocation.primary) {
+            Some(instances) => instances.clone(),
+            None => set.resource(colocation.primary).members.clone(),
+        };
         // Blocked instances attract no one.
         let is_blocked = |part: &ResourceIdx| matches!(set.resource(*part).condition, RunCondition::Blocked);
         let touched = instances.iter().filter(|one| !set.primitives(one).iter().any(is_blocked));
@@ -92,14 +95,10 @@ impl Placer<'_> {
         let is_clone = self.set.resource(colocation.primary).is_clone();
         let concerns = match colocation.dependent_role {
             None => false,
-            Some(Role::Promoted) => true,
+            Some(Role::Promoted) => !is_clone || colocation.score.is_infinite(),
             // Pacemaker quirk: with a clone, the unpromoted role stands for any.
             Some(Role::Unpromoted) => !is_clone,
         };
-        let never = AllocationScore::MINUS_INFINITY;
-        let keeps_promoted_away = is_clone
-            && colocation.score == never
-            && (colocation.dependent_role, colocation.primary_role) == (Some(Role::Promoted), None);
-        concerns && colocation.score > AllocationScore::ZERO || keeps_promoted_away
+        concerns && colocation.score > AllocationScore::ZERO
     }
 }

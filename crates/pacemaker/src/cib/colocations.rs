@@ -65,6 +65,14 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(())
     }
 
+    /// Returns true for a clone without roles, unless it has an instance for every host and must be with others.
+    fn is_partial(&self, primary: ResourceIdx, score: AllocationScore) -> bool {
+        let details = self.set.resource(primary);
+        let is_everywhere = details.members.len() >= self.set.hosts.len();
+        let is_plain = details.is_clone() && details.promotion.is_none();
+        is_plain && (score != AllocationScore::INFINITY || !is_everywhere)
+    }
+
     /// Returns true if the status gives times of membership, as releases after 2.1.5 do.
     fn has_times_of_membership(&self) -> bool {
         let status = child(self.root, "status");
@@ -179,8 +187,10 @@ impl<'a, 'i> Reader<'a, 'i> {
             Some("a colocation for a role that the resource does not have")
         } else if roles.dependent.is_some() && self.set.resource(primary).is_group() && !score.is_infinite() {
             Some("a colocation of a role with a group that need not be followed")
-        } else if roles.dependent.is_some() && roles.primary.is_some() && roles.dependent != roles.primary {
+        } else if roles.dependent.is_some() && has_roles(primary) && roles.dependent != roles.primary {
             Some("a colocation of two different roles")
+        } else if roles.dependent.is_some() && self.is_partial(primary, score) {
+            Some("a colocation of a role with a clone that does not run everywhere, or apart from one")
         } else if roles.dependent == Some(Role::Promoted) && self.has_times_of_membership() {
             Some(
                 "a colocation of promoted instances in a cluster of a release that follows it in another way",

@@ -152,7 +152,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         if lacks_role(first, first_task) || lacks_role(then, then_task) {
             return self.report_unsupported(constraint, "an order of promotions of a resource without roles");
         }
-        if strength == OrderStrength::Mandatory && !tasks.are_followed(symmetrical) {
+        let of_instances = tasks.first == OrderedTask::Demote && self.set.resource(then).is_clone();
+        if strength == OrderStrength::Mandatory && (of_instances || !tasks.are_followed(symmetrical)) {
             let reason = "a mandatory order of actions that are not followed in this combination";
             return self.report_unsupported(constraint, reason);
         }

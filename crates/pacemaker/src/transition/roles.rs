@@ -7,7 +7,7 @@ use super::action::{ActionTask, TransitionAction};
 use super::actions::Actions;
 use super::change::ResourceChanges;
 use super::wait::WaitReason;
-use htools_plan::graph::Strength;
+use htools_plan::graph::{StepIdx, Strength};
 
 /// Change of the role of a primitive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,9 +36,12 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
         let groups = set.resource(clone).members.iter().filter(|one| set.resource(**one).is_group());
         for group in groups {
             marks(set, *group, WaitReason::Group(*group), actions);
-            one_by_one(set, *group, actions);
+            one_by_one(set.in_order(*group), WaitReason::Group(*group), Strength::Must, actions);
         }
         marks(set, clone, WaitReason::Clone(clone), actions);
+        if matches!(set.resource(clone).form, ResourceForm::Clone { ordered: true, .. }) {
+            one_by_one(&set.resource(clone).members, WaitReason::Clone(clone), Strength::Should, actions);
+        }
         let why = WaitReason::Clone(clone);
         for (before, after) in
             [(Demoted, Stop), (Demoted, Start), (Demoted, Promote), (Stopped, Promote), (Running, Promote)]
@@ -85,16 +88,15 @@ fn marks(set: &WorkingSet, whole: ResourceIdx, why: WaitReason, actions: &mut Ac
     }
 }
 
-/// Promotes the members of an ordered group one after the other, and demotes them in the opposite order.
-fn one_by_one(set: &WorkingSet, group: ResourceIdx, actions: &mut Actions) {
-    if !matches!(set.resource(group).form, ResourceForm::Group { ordered: true, .. }) {
-        return;
-    }
-    for pair in set.resource(group).members.windows(2) {
-        let why = WaitReason::Group(group);
-        let (promote, next) = (actions.with(Promote, pair[0]), actions.with(Promote, pair[1]));
-        actions.edge(promote, next, Strength::Must, why);
-        let (demote, next) = (actions.with(Demote, pair[1]), actions.with(Demote, pair[0]));
-        actions.edge(demote, next, Strength::Must, why);
+/// Promotes parts one after the other, and demotes them in the opposite order. Others do not separate them.
+fn one_by_one(parts: &[ResourceIdx], why: WaitReason, strength: Strength, actions: &mut Actions) {
+    for (task, is_reversed) in [(Promote, false), (Demote, true)] {
+        let mut acting: Vec<StepIdx> = parts.iter().filter_map(|part| actions.with(task, *part)).collect();
+        if is_reversed {
+            acting.reverse();
+        }
+        for pair in acting.windows(2) {
+            actions.edge(pair[0], pair[1], strength, why);
+        }
     }
 }

@@ -44,7 +44,7 @@ impl InducedChanges<'_> {
     }
 
     /// Applies a mandatory order that begins with a stop or a demotion. If it is symmetrical, a resource that stays
-    /// restarts once the first goes down. Otherwise, it waits for a first that nobody may stop.
+    /// restarts once the first goes down. Otherwise, it waits for a first that nobody may stop, and for the demotion of a clone that is not promoted.
     pub(super) fn follow_need_of_stop(&mut self, need: &Need) {
         let set = self.set;
         let firsts = set.primitives(&need.first).into_owned();
@@ -55,7 +55,9 @@ impl InducedChanges<'_> {
             let counts = if is_demotion { details.promoted } else { details.active.is_some() };
             counts && !set.is_managed(*first)
         };
-        let is_stuck = firsts.iter().any(|first| self.is_blocked(*first))
+        let is_promoted = firsts.iter().any(|first| set.resource(*first).promoted);
+        let is_stuck = is_demotion && !is_promoted
+            || firsts.iter().any(|first| self.is_blocked(*first))
             || !need.symmetrical && firsts.iter().any(is_stuck);
         for member in set.primitives(&need.then).iter() {
             let change = match (self.of(*member), need.then_task) {
