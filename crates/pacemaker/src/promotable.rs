@@ -33,8 +33,12 @@ impl WorkingSet {
                 let mut most = self.resource(instance).priority;
                 for host in self.host_indices() {
                     let wish = promotion.wish(number, host).filter(|wish| *wish > AllocationScore::ZERO);
-                    let scores = &mut self.resources[instance.get()].scores;
-                    if let Some(wish) = wish.filter(|_| scores.get(host) >= Some(AllocationScore::ZERO)) {
+                    let details = &mut self.resources[instance.get()];
+                    let (is_group, scores) = (details.is_group(), &mut details.scores);
+                    // A wish does not outweigh that a primitive is unwanted there.
+                    let counts =
+                        scores.get(host).is_some_and(|score| is_group || score >= AllocationScore::ZERO);
+                    if let Some(wish) = wish.filter(|_| counts) {
                         scores.add(host, wish);
                         most = most.max(wish);
                         log.note_one(instance, ScoreSource::Promotion, host, wish);

@@ -6,7 +6,7 @@ use super::index::{HostIdx, ResourceIdx};
 use super::merging::{Share, Towards};
 use super::place::{Placer, PlacingState};
 use super::placing::PlacingEvent;
-use super::promotion::{ExtraInstance, PromotionScore, Role};
+use super::promotion::{ExtraInstance, PromotionScore, PromotionSource, Role};
 use super::score::{AllocationScore, ScoreTable};
 use super::working_set::Colocation;
 
@@ -23,11 +23,12 @@ impl Placer<'_> {
         let mut scores: Vec<PromotionScore> = Vec::new();
         for (number, instance) in set.resource(clone).members.iter().enumerate() {
             let host = self.instance_place(*instance);
-            let score = match host {
-                Some(host) => self.promotion_score(clone, *instance, promotion.wish(number, host), host),
-                None => AllocationScore::ZERO,
-            };
-            scores.push(PromotionScore { instance: *instance, host, score });
+            let mut score =
+                PromotionScore { instance: *instance, host, score: AllocationScore::ZERO, parts: Vec::new() };
+            if let Some(host) = host {
+                self.add_own_promotion(clone, &mut score, promotion.wish(number, host), host);
+            }
+            scores.push(score);
         }
         self.add_wishes_of_others(clone, &mut scores);
         scores.sort_by_cached_key(|one| {
@@ -63,35 +64,50 @@ impl Placer<'_> {
         }
     }
 
-    /// Score of an instance on its host: the wish of its agent, locations, its colocations, and the wishes of others.
-    fn promotion_score(
+    /// Adds the parts of an instance's own: the wish of its agent, locations and its colocations.
+    fn add_own_promotion(
         &self,
         clone: ResourceIdx,
-        instance: ResourceIdx,
+        score: &mut PromotionScore,
         wish: Option<AllocationScore>,
         host: HostIdx,
-    ) -> AllocationScore {
+    ) {
         let set = self.set;
-        let is_promoted = set.is_promoted(instance);
-        if is_promoted && set.primitives(&instance).iter().any(|part| !set.is_managed(*part)) {
-            return AllocationScore::INFINITY;
+        let instance = score.instance;
+        let is_managed = |part: &ResourceIdx| set.is_managed(*part);
+        if set.is_promoted(instance) && !set.primitives(&instance).iter().all(is_managed) {
+            return score.add(PromotionSource::Unmanaged, AllocationScore::INFINITY);
         }
         let details = set.resource(clone);
         if details.promotion.as_ref().is_some_and(|promotion| promotion.unwanted) {
-            return AllocationScore::MINUS_INFINITY;
+            return score.add(PromotionSource::TargetRole, AllocationScore::MINUS_INFINITY);
         }
-        let mut score = wish.unwrap_or(AllocationScore::of(UNASKED));
-        let located = set.promotion_locations.iter().filter(|one| one.resource == clone && one.host == host);
-        located.for_each(|one| score = score.plus(one.score));
-        if details.promotion.as_ref().is_some_and(|promotion| promotion.failed_on.contains(&host)) {
-            score = AllocationScore::MINUS_INFINITY;
+        match wish {
+            Some(wish) => score.add(PromotionSource::Agent, wish),
+            None => score.add(PromotionSource::Unasked, AllocationScore::of(UNASKED)),
+        }
+        for (at, location) in set.promotion_locations.iter().enumerate() {
+            if location.resource == clone && location.host == host {
+                score.add(PromotionSource::Location(at), location.score);
+            }
+        }
+        // An instance that could not be promoted where it runs is promoted nowhere.
+        let has_failed = |part: &ResourceIdx| {
+            let runs_on = set.resource(*part).active;
+            let failed_on = details.promotion.as_ref().map(|promotion| &promotion.failed_on);
+            runs_on.is_some_and(|host| failed_on.is_some_and(|failed_on| failed_on.contains(&host)))
+        };
+        if set.primitives(&instance).iter().any(has_failed) {
+            score.add(PromotionSource::Failed, AllocationScore::MINUS_INFINITY);
         }
         // Pacemaker quirk: colocations of a clone of groups count for none of them.
         let own = self.wishes.list(instance, Towards::Primaries);
         for at in own.iter().filter(|_| set.resource(instance).is_primitive()) {
-            score = score.plus(self.role_worth(&set.colocations[*at], host));
+            let worth = self.role_worth(&set.colocations[*at], host);
+            if worth != AllocationScore::ZERO {
+                score.add(PromotionSource::Colocation(*at), worth);
+            }
         }
-        score
     }
 
     /// Worth of a host for a promotion by a colocation of the promoted, or of the unpromoted instances.
@@ -110,8 +126,11 @@ impl Placer<'_> {
             places.iter().any(|place| self.wishes.agree(colocation.attribute.as_deref(), host, *place));
         let is_must = colocation.score == AllocationScore::INFINITY;
         match (colocation.dependent_role, agrees) {
-            // With a clone, any host is good enough for a promotion.
-            (Some(_), _) if is_must && primary.is_clone() && colocation.primary_role.is_none() => {
+            // With a clone, any host is good enough for a mandatory colocation.
+            (Some(Role::Unpromoted), _) if is_must && primary.is_clone() => AllocationScore::ZERO,
+            (Some(Role::Promoted), _)
+                if is_must && primary.is_clone() && colocation.primary_role.is_none() =>
+            {
                 AllocationScore::ZERO
             }
             (Some(Role::Promoted), true) => colocation.score,
@@ -130,10 +149,14 @@ impl Placer<'_> {
     fn add_wishes_of_others(&mut self, clone: ResourceIdx, scores: &mut [PromotionScore]) {
         let set = self.set;
         let counts = |one: &PromotionScore| one.host.filter(|_| one.score >= AllocationScore::ZERO);
+        let counting: Vec<Option<HostIdx>> = scores.iter().map(counts).collect();
         let mut wanted = self.tables[clone.get()].clone();
-        for one in scores.iter() {
-            if let Some(host) = counts(one) {
-                wanted.set(host, wanted.or_never(host).plus(one.score));
+        for (one, host) in scores.iter_mut().zip(&counting) {
+            let Some(host) = *host else { continue };
+            let of_clone = wanted.or_never(host);
+            wanted.set(host, of_clone.plus(one.score));
+            if of_clone != AllocationScore::ZERO {
+                one.add(PromotionSource::Clone, of_clone);
             }
         }
         for towards in [Towards::Primaries, Towards::Dependents] {
@@ -144,13 +167,24 @@ impl Placer<'_> {
                     Towards::Primaries => colocation.dependent_role,
                     Towards::Dependents => colocation.primary_role,
                 };
-                if role == Some(Role::Promoted) {
-                    wanted = self.with_wishes(wanted, at, towards);
+                if role != Some(Role::Promoted) {
+                    continue;
+                }
+                let before = wanted.clone();
+                wanted = self.with_wishes(wanted, at, towards);
+                for (one, host) in scores.iter_mut().zip(&counting) {
+                    let Some(host) = *host else { continue };
+                    let (old, new) = (before.or_never(host), wanted.or_never(host));
+                    if old != new {
+                        let difference = match new.is_infinite() {
+                            true => new,
+                            false => AllocationScore::of(i64::from(new.get()) - i64::from(old.get())),
+                        };
+                        one.add(PromotionSource::Colocation(at), difference);
+                    }
+                    one.score = new;
                 }
             }
-        }
-        for one in scores {
-            one.score = counts(one).map_or(one.score, |host| wanted.or_never(host));
         }
         self.tables[clone.get()] = wanted;
     }

@@ -48,8 +48,38 @@ impl Promotion {
     }
 }
 
-/// Score by which an instance of a promotable clone may be promoted.
+/// Source of a part of a promotion score. Constraints are named by their positions in the working set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromotionSource {
+    /// The agent asks for it, by a node attribute.
+    Agent,
+    /// The agent does not ask for it.
+    Unasked,
+    /// It is promoted and not managed.
+    Unmanaged,
+    /// No instance is meant to be promoted (`target-role`).
+    TargetRole,
+    /// A promotion of the instance failed.
+    Failed,
+    /// A location, in [`WorkingSet::promotion_locations`](crate::WorkingSet::promotion_locations).
+    Location(usize),
+    /// The score of the whole clone on the host.
+    Clone,
+    /// A colocation, in [`WorkingSet::colocations`](crate::WorkingSet::colocations).
+    Colocation(usize),
+}
+
+/// A part of a promotion score.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PromotionPart {
+    /// Its source.
+    pub source: PromotionSource,
+    /// Its amount.
+    pub score: AllocationScore,
+}
+
+/// Score by which an instance of a promotable clone may be promoted.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromotionScore {
     /// The instance.
     pub instance: ResourceIdx,
@@ -57,6 +87,16 @@ pub struct PromotionScore {
     pub host: Option<HostIdx>,
     /// The score; an instance with one below 0 is not promoted.
     pub score: AllocationScore,
+    /// Its parts, in the order in which they were added.
+    pub parts: Vec<PromotionPart>,
+}
+
+impl PromotionScore {
+    /// Adds a part.
+    pub(super) fn add(&mut self, source: PromotionSource, score: AllocationScore) {
+        self.score = self.score.plus(score);
+        self.parts.push(PromotionPart { source, score });
+    }
 }
 
 /// An instance of a promotable clone that Pacemaker makes up for hosts where its primitive does not run.

@@ -55,10 +55,21 @@ impl FailureRules<'_> {
         key.interval > 0 && self.of_promoted.contains(&key)
     }
 
+    /// The reaction to a failed demotion without a value of its own: that to a failed monitor of promoted instances.
+    fn of_demotion(&self, key: OperationKey<'_>) -> Option<&str> {
+        let mut promoted = self.of_promoted.iter().filter(|_| key.name == "demote");
+        let word = |monitor: &OperationKey<'_>| {
+            let own = self.of_operations.iter().find(|(other, _)| other == monitor);
+            own.and_then(|(_, word)| *word)
+        };
+        promoted.find_map(word).filter(|word| *word != "demote")
+    }
+
     /// The reaction to a failed operation.
     pub(super) fn of(&self, key: OperationKey<'_>, fencing: bool) -> OnFail {
         let own = self.of_operations.iter().find(|(other, _)| *other == key);
-        let word = own.and_then(|(_, word)| *word).or(self.of_all);
+        let own = own.and_then(|(_, word)| *word);
+        let word = own.or_else(|| self.of_demotion(key)).or(self.of_all);
         let stops = key.name == "stop";
         let usual = match (stops, fencing) {
             (false, _) => OnFail::Restart,

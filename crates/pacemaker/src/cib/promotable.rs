@@ -149,7 +149,11 @@ impl Reader<'_, '_> {
     fn part_histories(&self, part: &PartTraces) -> Vec<PartHistory> {
         let traced = self.copies(&part.name);
         let mut all = Vec::new();
-        for host in &self.set.status_order {
+        let counts = |host: &&HostIdx| {
+            let state = self.set.host(**host).state;
+            state.online || state.unclean
+        };
+        for host in self.set.status_order.iter().filter(counts) {
             let has_record = |copy: &&String| self.records_of(copy).iter().any(|record| record.host == *host);
             let idle = self.probed().get(host.get());
             let is_idle =

@@ -4,7 +4,6 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::placing::AllPlaced;
 use super::super::working_set::{QuorumPolicy, Requirement, Resource, Revision, RunCondition, WorkingSet};
 use super::action::{ActionTask, TransitionAction};
-use super::roles::RoleChange;
 use super::wait::WaitReason;
 
 /// Change of a primitive.
@@ -218,6 +217,19 @@ impl ResourceChange {
             other => other,
         }
     }
+}
+
+/// Change of the role of a primitive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RoleChange {
+    /// The host on which it is demoted.
+    pub demoted_on: Option<HostIdx>,
+    /// The host on which it is promoted.
+    pub promoted_on: Option<HostIdx>,
+    /// True if it should be promoted but is not, as something that this needs is missing.
+    pub is_blocked: bool,
+    /// True if it is promoted in the end.
+    pub ends_promoted: bool,
 }
 
 /// Changes of all resources, and causes of those that do not follow from the resource's own place.

@@ -7,8 +7,7 @@ mod roles;
 mod state;
 mod unfencing;
 
-use self::roles::InducedRole;
-use self::state::InducedChanges;
+use self::state::{InducedChanges, InducedRole};
 use self::unfencing::unfenced_hosts;
 
 use super::super::index::{HostIdx, ResourceIdx};

@@ -18,9 +18,8 @@ mod sequence;
 pub(crate) mod wait;
 
 pub use self::action::{ActionTask, ChoiceMark, TransitionAction};
-pub use self::change::{ResourceChange, ResourceChanges};
+pub use self::change::{ResourceChange, ResourceChanges, RoleChange};
 pub use self::circles::WaitCircle;
-pub use self::roles::RoleChange;
 pub use self::wait::WaitReason;
 
 use self::actions::Actions;

@@ -5,22 +5,9 @@ use super::super::working_set::{Requirement, ResourceForm, WorkingSet};
 use super::action::ActionTask::{Demote, Demoted, Fence, Promote, Promoted, Running, Start, Stop, Stopped};
 use super::action::{ActionTask, TransitionAction};
 use super::actions::Actions;
-use super::change::ResourceChanges;
+use super::change::{ResourceChanges, RoleChange};
 use super::wait::WaitReason;
 use htools_plan::graph::{StepIdx, Strength};
-
-/// Change of the role of a primitive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RoleChange {
-    /// The host on which it is demoted.
-    pub demoted_on: Option<HostIdx>,
-    /// The host on which it is promoted.
-    pub promoted_on: Option<HostIdx>,
-    /// True if it should be promoted but is not, as something that this needs is missing.
-    pub is_blocked: bool,
-    /// True if it is promoted in the end.
-    pub ends_promoted: bool,
-}
 
 /// The marks between which the parts of a clone or a group change their roles, for a task.
 const MARKS: [(ActionTask, ActionTask); 2] = [(Demote, Demoted), (Promote, Promoted)];

@@ -1,20 +1,10 @@
 //! Changes of roles, and the effects of orders of promotions.
 
-use super::super::change::ResourceChange;
+use super::super::change::{ResourceChange, RoleChange};
 use super::super::needs::Need;
-use super::super::roles::RoleChange;
-use super::state::InducedChanges;
+use super::state::{InducedChanges, InducedRole};
 use crate::index::{HostIdx, ResourceIdx};
 use crate::working_set::{OrderedTask, Requirement, ResourceForm};
-
-/// Effects of orders on the role of a primitive.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct InducedRole {
-    /// It cannot be promoted, as something is missing.
-    blocked: bool,
-    /// It is promoted again, as something that comes before its promotion starts anew.
-    again: bool,
-}
 
 impl InducedChanges<'_> {
     /// Changes of the roles of all primitives.

@@ -3,10 +3,18 @@
 use super::super::change::ResourceChange;
 use super::super::needs::Need;
 use super::super::wait::WaitReason;
-use super::roles::InducedRole;
 use crate::index::ResourceIdx;
 use crate::placing::AllPlaced;
 use crate::working_set::{RunCondition, WorkingSet};
+
+/// Effects of orders on the role of a primitive.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct InducedRole {
+    /// It cannot be promoted, as something is missing.
+    pub(super) blocked: bool,
+    /// It is promoted again, as something that comes before its promotion starts anew.
+    pub(super) again: bool,
+}
 
 /// Changes on their way to a stable state.
 pub(super) struct InducedChanges<'a> {
