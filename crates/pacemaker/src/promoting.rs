@@ -148,7 +148,11 @@ impl Placer<'_> {
     /// its promoted instances, or with which these want to be. The result stays in the scores of the clone.
     fn add_wishes_of_others(&mut self, clone: ResourceIdx, scores: &mut [PromotionScore]) {
         let set = self.set;
-        let counts = |one: &PromotionScore| one.host.filter(|_| one.score >= AllocationScore::ZERO);
+        let is_fixed = |one: &PromotionScore| {
+            one.parts.first().is_some_and(|part| part.source == PromotionSource::Unmanaged)
+        };
+        let counts =
+            |one: &PromotionScore| one.host.filter(|_| one.score >= AllocationScore::ZERO && !is_fixed(one));
         let counting: Vec<Option<HostIdx>> = scores.iter().map(counts).collect();
         let mut wanted = self.tables[clone.get()].clone();
         for (one, host) in scores.iter_mut().zip(&counting) {

@@ -9,7 +9,7 @@ use super::super::working_set::{
 };
 use super::action::ActionTask;
 use super::action::ActionTask::{
-    Fence, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped, Unfence,
+    Fence, MigrateFrom, MigrateTo, Promote, Running, Shutdown, Start, Stop, Stopped, Unfence,
 };
 use super::actions::Actions;
 use super::change::ResourceChanges;
@@ -310,6 +310,7 @@ impl Constraints<'_> {
             for resource in self.set.resource_indices().filter(waits) {
                 let start = self.actions.first_with(&[MigrateTo, MigrateFrom, Start], resource);
                 self.actions.edge(fence, start, Strength::Must, why);
+                self.actions.edge(fence, self.actions.with(Promote, resource), Strength::Must, why);
             }
             let shutdown = self.set.coordinator.and_then(|host| self.actions.to(Shutdown, host));
             self.actions.edge(fence, shutdown, Strength::Must, why);

@@ -89,10 +89,12 @@ impl Constraints<'_> {
             return;
         }
         for (leaves, comes) in [(sides[0], sides[1]), (sides[1], sides[0])] {
-            let begins = self.actions.with(comes.coming(), comes.resource);
             for (own, mark) in leaves.leaving() {
                 let left = self.end(*mark, *own, leaves.resource, comes.resource);
-                self.actions.edge(left, begins, Strength::Must, WaitReason::Colocation(at));
+                for task in comes.coming() {
+                    let begins = self.actions.with(*task, comes.resource);
+                    self.actions.edge(left, begins, Strength::Must, WaitReason::Colocation(at));
+                }
             }
         }
     }
@@ -115,12 +117,12 @@ impl RoleSide {
         }
     }
 
-    /// The action by which it comes to its role.
-    fn coming(self) -> ActionTask {
+    /// The actions by which it comes to its role.
+    fn coming(self) -> &'static [ActionTask] {
         match self.role {
-            None => Start,
-            Some(Role::Promoted) => Promote,
-            Some(Role::Unpromoted) => Demote,
+            None => &[Start],
+            Some(Role::Promoted) => &[Promote],
+            Some(Role::Unpromoted) => &[Demote, Start],
         }
     }
 }

@@ -7,7 +7,7 @@ use super::action::{ActionTask, TransitionAction};
 use super::actions::Actions;
 use super::change::{ResourceChanges, RoleChange};
 use super::wait::WaitReason;
-use htools_plan::graph::{StepIdx, Strength};
+use htools_plan::graph::Strength;
 
 /// The marks between which the parts of a clone or a group change their roles, for a task.
 const MARKS: [(ActionTask, ActionTask); 2] = [(Demote, Demoted), (Promote, Promoted)];
@@ -75,15 +75,13 @@ fn marks(set: &WorkingSet, whole: ResourceIdx, why: WaitReason, actions: &mut Ac
     }
 }
 
-/// Promotes parts one after the other, and demotes them in the opposite order. Others do not separate them.
+/// Promotes parts one after the other, and demotes them in the opposite order. Parts that keep their roles separate the
+/// others.
 fn one_by_one(parts: &[ResourceIdx], why: WaitReason, strength: Strength, actions: &mut Actions) {
-    for (task, is_reversed) in [(Promote, false), (Demote, true)] {
-        let mut acting: Vec<StepIdx> = parts.iter().filter_map(|part| actions.with(task, *part)).collect();
-        if is_reversed {
-            acting.reverse();
-        }
-        for pair in acting.windows(2) {
-            actions.edge(pair[0], pair[1], strength, why);
-        }
+    for pair in parts.windows(2) {
+        let (promote, next) = (actions.with(Promote, pair[0]), actions.with(Promote, pair[1]));
+        actions.edge(promote, next, strength, why);
+        let (demote, next) = (actions.with(Demote, pair[1]), actions.with(Demote, pair[0]));
+        actions.edge(demote, next, strength, why);
     }
 }
