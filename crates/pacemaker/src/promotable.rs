@@ -31,14 +31,17 @@ impl WorkingSet {
             let mut greatest = Vec::new();
             for (number, instance) in details.members.clone().into_iter().enumerate() {
                 let mut most = self.resource(instance).priority;
+                let parts = self.primitives(&instance).into_owned();
                 for host in self.host_indices() {
-                    let wish = promotion.wish(number, host).filter(|wish| *wish > AllocationScore::ZERO);
-                    let details = &mut self.resources[instance.get()];
-                    let (is_group, scores) = (details.is_group(), &mut details.scores);
-                    // A wish does not outweigh that a primitive is unwanted there.
-                    let counts =
-                        scores.get(host).is_some_and(|score| is_group || score >= AllocationScore::ZERO);
-                    if let Some(wish) = wish.filter(|_| counts) {
+                    // A wish does not outweigh that a part is unwanted there.
+                    let counts = |part: &ResourceIdx| {
+                        self.resource(*part).scores.get(host) >= Some(AllocationScore::ZERO)
+                    };
+                    let counting = parts.iter().enumerate().filter(|(_, part)| counts(part));
+                    let wishes = counting.filter_map(|(at, _)| promotion.part_wish(at, number, host));
+                    let wish = wishes.fold(AllocationScore::ZERO, AllocationScore::plus);
+                    let scores = &mut self.resources[instance.get()].scores;
+                    if wish > AllocationScore::ZERO && scores.get(host).is_some() {
                         scores.add(host, wish);
                         most = most.max(wish);
                         log.note_one(instance, ScoreSource::Promotion, host, wish);

@@ -91,6 +91,9 @@ impl Placer<'_> {
                 score.add(PromotionSource::Location(at), location.score);
             }
         }
+        if set.primitives(&instance).iter().any(|part| self.place_of(*part).is_none()) {
+            score.add(PromotionSource::Partial, AllocationScore::MINUS_INFINITY);
+        }
         // An instance that could not be promoted where it runs is promoted nowhere.
         let has_failed = |part: &ResourceIdx| {
             let runs_on = set.resource(*part).active;

@@ -33,6 +33,8 @@ pub struct Promotion {
     /// By instance and host, the score of the node attribute by which its agent wants to be promoted there; `None`
     /// without one.
     pub wishes: Vec<Vec<Option<AllocationScore>>>,
+    /// The same for each part of an instance: one, or the members of a group.
+    pub by_part: Vec<Vec<Vec<Option<AllocationScore>>>>,
     /// By instance, the greatest of these wishes that counts for its place, or its priority if that is greater.
     pub greatest: Vec<AllocationScore>,
     /// True if Pacemaker makes up another instance for hosts where its primitive was looked for but does not run.
@@ -45,6 +47,12 @@ impl Promotion {
     /// Wish of the agent of an instance, by its number, on a host.
     pub(super) fn wish(&self, number: usize, host: HostIdx) -> Option<AllocationScore> {
         self.wishes.get(number).and_then(|row| row.get(host.get())).copied().flatten()
+    }
+
+    /// Wish of the agent of a part of an instance, by their numbers, on a host.
+    pub(super) fn part_wish(&self, part: usize, number: usize, host: HostIdx) -> Option<AllocationScore> {
+        let row = self.by_part.get(part).and_then(|instances| instances.get(number))?;
+        row.get(host.get()).copied().flatten()
     }
 }
 
@@ -61,6 +69,8 @@ pub enum PromotionSource {
     TargetRole,
     /// A promotion of the instance failed.
     Failed,
+    /// A member of the instance, which is a group, has no place.
+    Partial,
     /// A location, in [`WorkingSet::promotion_locations`](crate::WorkingSet::promotion_locations).
     Location(usize),
     /// The score of the whole clone on the host.

@@ -35,6 +35,7 @@ fn part_text(set: &WorkingSet, part: &PromotionPart) -> String {
         PromotionSource::Unasked => "no wish of its agent".to_owned(),
         PromotionSource::Unmanaged => "promoted and not managed".to_owned(),
         PromotionSource::TargetRole => "target-role".to_owned(),
+        PromotionSource::Partial => "a member without a node".to_owned(),
         PromotionSource::Failed => "failed promotion".to_owned(),
         PromotionSource::Location(at) => format!("location {}", shown_name(&set.promotion_locations[at].id)),
         PromotionSource::Clone => "score of the clone".to_owned(),

@@ -56,7 +56,7 @@ const SPECIAL: [Special; 11] = [
         most: 4,
         ..Special::of("with guest nodes and failed operations")
     },
-    Special { clones: true, promotables: true, most: 4, ..Special::of("with promotable clones") },
+    Special { clones: true, promotables: true, most: 8, ..Special::of("with promotable clones") },
 ];
 /// Most differences shown.
 const SHOWN: usize = 5;

@@ -11,7 +11,7 @@ use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::fail_counts::failed_on;
 use super::failures::PROMOTED;
-use super::promotable::{PartTraces, without_roles};
+use super::promotable::{PartTraces, sum_of_wishes, without_roles};
 use super::properties::Properties;
 use super::resources::{GroupDraft, Inherited, PrimitiveDraft};
 use super::run_places::{PastRoles, UNDER_WAY, add_reason};
@@ -152,9 +152,11 @@ impl<'a, 'i> Reader<'a, 'i> {
             active: part.names.clone(),
         };
         let traces: Vec<PartTraces> = parts.primitives.iter().map(trace).collect();
+        let by_part: Vec<_> = traces.iter().map(|part| self.promotion_wishes(count, part)).collect();
         let failed_on = parts.primitives.iter().flat_map(|part| part.roles.failed_promotion.clone());
         Promotion {
-            wishes: self.promotion_wishes(count, &traces),
+            wishes: sum_of_wishes(&by_part),
+            by_part,
             has_extra: self.has_extra_instance(count, &traces),
             failed_on: failed_on.collect(),
             ..self.promotion(metas, own)

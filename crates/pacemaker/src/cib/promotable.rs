@@ -104,40 +104,33 @@ impl Reader<'_, '_> {
             most: if on_host == 0 { 0 } else { number("promoted-max", "master-max") },
             unwanted: own.get("target-role").is_some_and(is_unpromoted),
             wishes: Vec::new(),
+            by_part: Vec::new(),
             greatest: Vec::new(),
             has_extra: false,
             failed_on: Vec::new(),
         }
     }
 
-    /// By instance and host, the sum of the node attributes `master-NAME` of its parts; `None` where there is none. An
-    /// instance with a history counts only where its primitive was looked for, and no other instance runs. One without
-    /// counts everywhere.
+    /// By instance and host, the node attribute `master-NAME` of a part. An instance with a history counts only where
+    /// its primitive was looked for, and no other instance runs. One without counts everywhere.
     pub(super) fn promotion_wishes(
         &self,
         count: usize,
-        parts: &[PartTraces],
+        part: &PartTraces,
     ) -> Vec<Vec<Option<AllocationScore>>> {
-        let mut wishes = vec![vec![None; self.set.hosts.len()]; count];
-        for part in parts {
-            let known = self.part_histories(part);
-            let traces = instance_traces(count, &known);
-            for (number, (row, trace)) in wishes.iter_mut().zip(&traces).enumerate() {
-                for host in self.set.host_indices().filter(|host| self.set.host(*host).can_run()) {
-                    let is_known = known.iter().any(|history| history.host == host);
-                    let counts = trace.name.is_none()
-                        || is_known
-                            && (trace.active == Some(host)
-                                || !part.active.iter().any(|(other, _)| *other == host));
-                    let name = trace.name.clone().unwrap_or_else(|| format!("{}:{number}", part.name));
-                    if let Some(score) = self.promotion_wish(&name, host).filter(|_| counts) {
-                        let sum = row[host.get()].map_or(score, |other| score.plus(other));
-                        row[host.get()] = Some(sum);
-                    }
-                }
-            }
-        }
-        wishes
+        let known = self.part_histories(part);
+        let traces = instance_traces(count, &known);
+        let wish = |number: usize, trace: &InstanceTrace, host: HostIdx| {
+            let is_known = known.iter().any(|history| history.host == host);
+            let is_free = !part.active.iter().any(|(other, _)| *other == host);
+            let counts = trace.name.is_none() || is_known && (trace.active == Some(host) || is_free);
+            let name = trace.name.clone().unwrap_or_else(|| format!("{}:{number}", part.name));
+            self.promotion_wish(&name, host).filter(|_| counts && self.set.host(host).can_run())
+        };
+        let row = |(number, trace): (usize, &InstanceTrace)| {
+            self.set.host_indices().map(|host| wish(number, trace, host)).collect()
+        };
+        traces.iter().enumerate().map(row).collect()
     }
 
     /// Returns true if a host where no part of a clone runs has a history of one, and all instances run elsewhere.
@@ -191,4 +184,23 @@ impl Reader<'_, '_> {
 /// Leaves out reasons that are none for a promotable clone.
 pub(super) fn without_roles(reasons: &mut Vec<&'static str>) {
     reasons.retain(|reason| ![PROMOTED, DEGRADED].contains(reason));
+}
+
+/// By instance and host, the sum of the wishes of all parts; `None` where there is none.
+pub(super) fn sum_of_wishes(
+    by_part: &[Vec<Vec<Option<AllocationScore>>>],
+) -> Vec<Vec<Option<AllocationScore>>> {
+    let mut parts = by_part.iter();
+    let mut sum = parts.next().cloned().unwrap_or_default();
+    for part in parts {
+        for (sums, wishes) in sum.iter_mut().zip(part) {
+            for (sum, wish) in sums.iter_mut().zip(wishes) {
+                *sum = match (*sum, *wish) {
+                    (Some(one), Some(other)) => Some(one.plus(other)),
+                    (one, other) => one.or(other),
+                };
+            }
+        }
+    }
+    sum
 }

@@ -25,7 +25,7 @@ impl InducedChanges<'_> {
         let demotes = demotes && (change.stops_on().is_some() || !wanted || details.demoted);
         // A restart for others leaves the promotion to the next transition.
         let by_place = self.by_place[part.get()];
-        let is_own = by_place.goes_down() || details.demoted;
+        let is_own = by_place.stops_on().is_some() || details.demoted;
         let runs = change.runs_on().filter(|host| self.placed.host(part) == Some(*host));
         let promotes = wanted && runs.is_some() && (!was || demotes && is_own || role.again);
         // Without quorum, nobody is promoted.
