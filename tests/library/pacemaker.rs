@@ -43,6 +43,13 @@ pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
     clones
 }
 
+/// Clusters with promotable clones, and with orders of other actions than starts.
+pub(crate) fn promoted() -> BTreeSet<PathBuf> {
+    let clusters = documents("tests/fixtures/pacemaker/promoted");
+    assert_eq!(clusters.len(), 26);
+    clusters
+}
+
 /// Clusters whose CIBs use references, other units, or one entry for several objects.
 pub(crate) fn in_other_words() -> BTreeSet<PathBuf> {
     let clusters = documents("tests/fixtures/pacemaker/notation");
@@ -86,6 +93,7 @@ fn same_scores_same_places_same_order() {
         in_other_words(),
         changed(),
         with_guests(),
+        promoted(),
     ];
     for file in clusters().into_iter().chain(others.into_iter().flatten()) {
         let name = file.display().to_string();
@@ -95,7 +103,9 @@ fn same_scores_same_places_same_order() {
         let allocation = place(&set, set.strategy()).unwrap();
         let answer = fs::read_to_string(file.with_extension("txt")).unwrap();
         let is_answer = |line: &&str| {
-            ["Original: ", "Remaining: ", "pcmk__"].iter().any(|beginning| line.starts_with(beginning))
+            let begins = |beginning: &&str| line.starts_with(beginning);
+            ["Original: ", "Remaining: ", "pcmk__"].iter().any(begins)
+                || line.contains(" promotion score on ")
         };
         let theirs: Vec<&str> = answer.lines().filter(is_answer).collect();
         assert!(theirs.len() > 3, "{name}");

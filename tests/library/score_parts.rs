@@ -76,6 +76,7 @@ fn parts_of_recorded_clusters_add_up() {
         pacemaker::in_other_words(),
         pacemaker::changed(),
         pacemaker::with_guests(),
+        pacemaker::promoted(),
     ];
     for file in pacemaker::clusters().into_iter().chain(recorded.into_iter().flatten()) {
         let name = file.display().to_string();

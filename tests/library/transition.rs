@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use htools::generate::random::Random;
+use htools::pacemaker::cib::{CibReading, GuestReading, RoleReading};
 use htools::pacemaker::transition::checker::{TransitionFault, check, excesses};
 use htools::pacemaker::transition::{ResourceChange, StepFate, Transition, WaitReason};
 use htools::pacemaker::working_set::OrderStrength;
@@ -18,7 +19,8 @@ use htools::report::pacemaker::transition as views;
 use random_cib::Dimensions;
 
 pub(crate) fn planned(text: &str, name: &str) -> (WorkingSet, AllPlaced, Transition) {
-    let set = cib::parse(text, name).unwrap();
+    let reading = CibReading { guests: GuestReading::Unsupported, roles: RoleReading::Followed };
+    let set = cib::read_with(text.as_bytes(), name, reading).unwrap();
     let placed = place(&set, set.strategy()).unwrap();
     let transition = transition(&set, set.strategy(), &placed);
     (set, placed, transition)
@@ -55,6 +57,7 @@ fn same_actions_same_order_as_crm_simulate() {
         crate::pacemaker::with_fencing(),
         crate::pacemaker::in_other_words(),
         crate::pacemaker::changed(),
+        crate::pacemaker::promoted(),
     ];
     for file in crate::pacemaker::clusters().into_iter().chain(others.into_iter().flatten()) {
         let name = file.display().to_string();

@@ -15,6 +15,8 @@ pub enum ScoreSource {
     Health,
     /// The resource runs there, and prefers to stay.
     Stickiness,
+    /// The agent of an instance wants it to be promoted there.
+    Promotion,
     /// The resource runs there, and is not managed.
     Unmanaged,
     /// The resource failed there too often.

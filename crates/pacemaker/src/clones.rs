@@ -1,14 +1,15 @@
 //! Placing the instances of clones.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use super::additions::ScoreSource;
 use super::index::{HostIdx, ResourceIdx};
 use super::merging::{Share, Towards};
 use super::place::{Placer, PlacingState};
 use super::placing::{Assignment, DecidedBy, PlacingEvent};
+use super::promotion::Role;
 use super::score::{AllocationScore, ScoreTable};
-use super::working_set::{ResourceForm, RunCondition};
 
 impl Placer<'_> {
     /// Places the instances of a clone: first those that can stay where they are, then the others.
@@ -43,6 +44,7 @@ impl Placer<'_> {
         self.leave_out_surplus(clone);
         let places = instances.iter().find_map(|instance| self.place_of(*instance));
         self.progress[clone.get()] = PlacingState::Done(places);
+        self.promote(clone, &instances);
     }
 
     /// The instances that a clone should have.
@@ -102,17 +104,28 @@ impl Placer<'_> {
     fn instance_sequence(&mut self, clone: ResourceIdx) -> Vec<ResourceIdx> {
         let set = self.set;
         let wanted = self.wanted_by_others(clone);
-        let rank = |instance: &ResourceIdx| match set.resource(*instance).active {
-            None => (2, false, Reverse(AllocationScore::ZERO)),
-            Some(host) => {
-                let is_good = self.tables[instance.get()].or_never(host) >= AllocationScore::ZERO;
-                let has_failed = self.has_failed(*instance);
-                match (is_good, self.wishes.available(host)) {
-                    (true, true) => (0, has_failed, Reverse(wanted.or_never(host))),
-                    (true, false) => (1, has_failed, Reverse(wanted.or_never(host))),
-                    (false, _) => (3, false, Reverse(AllocationScore::ZERO)),
+        let members = &set.resource(clone).members;
+        // The greatest wish to be promoted counts, wherever it is.
+        let wishes: HashMap<ResourceIdx, AllocationScore> = match &set.resource(clone).promotion {
+            Some(promotion) => members.iter().copied().zip(promotion.greatest.iter().copied()).collect(),
+            None => HashMap::new(),
+        };
+        let rank = |instance: &ResourceIdx| {
+            let host = set.resource(*instance).active;
+            let (state, has_failed, wanted) = match host {
+                None => (2, false, AllocationScore::ZERO),
+                Some(host) => {
+                    let is_good = self.tables[instance.get()].or_never(host) >= AllocationScore::ZERO;
+                    let has_failed = self.has_failed(*instance);
+                    match (is_good, self.wishes.available(host)) {
+                        (true, true) => (0, has_failed, wanted.or_never(host)),
+                        (true, false) => (1, has_failed, wanted.or_never(host)),
+                        (false, _) => (3, false, AllocationScore::ZERO),
+                    }
                 }
-            }
+            };
+            let wish = wishes.get(instance).copied().unwrap_or_default();
+            (Reverse(wish), state, has_failed, Reverse(wanted))
         };
         let mut instances: Vec<ResourceIdx> = self.wanted_instances(clone).collect();
         instances.sort_by_key(rank);
@@ -132,7 +145,13 @@ impl Placer<'_> {
                     Towards::Primaries => colocation.primary,
                     Towards::Dependents => colocation.dependent,
                 };
-                let counts = towards == Towards::Primaries || set.has_influence(colocation);
+                let counts = match towards {
+                    Towards::Primaries => {
+                        let has_place = matches!(self.progress[other.get()], PlacingState::Done(Some(_)));
+                        has_place || colocation.dependent_role != Some(Role::Promoted)
+                    }
+                    Towards::Dependents => set.has_influence(colocation),
+                };
                 let share = Share { sparing: towards == Towards::Dependents, ..Share::of(set, at, 1.0) };
                 let is_must = colocation.score == AllocationScore::INFINITY;
                 wanted = if !counts {
@@ -153,11 +172,15 @@ impl Placer<'_> {
     }
 
     /// Returns true if a part of the instance failed.
-    fn has_failed(&self, instance: ResourceIdx) -> bool {
-        self.set.primitives(&instance).iter().any(|part| self.set.resource(*part).has_failed())
+    pub(super) fn has_failed(&self, instance: ResourceIdx) -> bool {
+        let has_failed = |part: &ResourceIdx| {
+            let details = self.set.resource(*part);
+            details.has_failed() || details.demoted
+        };
+        self.set.primitives(&instance).iter().any(has_failed)
     }
 
-    fn place_of(&self, instance: ResourceIdx) -> Option<HostIdx> {
+    pub(super) fn place_of(&self, instance: ResourceIdx) -> Option<HostIdx> {
         match self.progress[instance.get()] {
             PlacingState::Done(host) => host,
             _ => None,
@@ -165,7 +188,7 @@ impl Placer<'_> {
     }
 
     /// The host shared by all placed parts of an instance, if there is one.
-    fn whole_place(&self, instance: ResourceIdx) -> Option<HostIdx> {
+    pub(super) fn whole_place(&self, instance: ResourceIdx) -> Option<HostIdx> {
         let parts = self.set.primitives(&instance);
         let mut places = parts.iter().filter_map(|part| self.place_of(*part));
         let first = places.next()?;
@@ -227,51 +250,6 @@ impl Placer<'_> {
         for (host, free) in self.taken_from.drain(..).rev() {
             self.preference.free[host.get()] = free;
             self.preference.placed[host.get()] -= 1;
-        }
-    }
-
-    /// Adds to the scores of a resource the effect of a colocation with a clone.
-    pub(super) fn apply_clone(&mut self, resource: ResourceIdx, at: usize) {
-        let set = self.set;
-        let colocation = &set.colocations[at];
-        if !matches!(self.progress[colocation.primary.get()], PlacingState::Done(_)) {
-            return;
-        }
-        let instances = &set.resource(colocation.primary).members;
-        // Blocked instances attract no one.
-        let is_blocked = |part: &ResourceIdx| matches!(set.resource(*part).condition, RunCondition::Blocked);
-        let touched = instances.iter().filter(|one| !set.primitives(one).iter().any(is_blocked));
-        let places: Vec<HostIdx> = touched.filter_map(|one| self.whole_place(*one)).collect();
-        let is_must = colocation.score == AllocationScore::INFINITY;
-        if matches!(set.resource(colocation.dependent).form, ResourceForm::Clone { interleave: true, .. }) {
-            let table = &self.tables[resource.get()];
-            let hosts = table.iter().map(|(host, _)| host).collect();
-            let hosts = self.preference.sorted(hosts, table, None);
-            let near = hosts.into_iter().find(|host| places.contains(host));
-            if near.is_some() || is_must {
-                // In a group, the member that stands for it counts, and that may have no place.
-                let mut beside =
-                    instances.iter().filter(|one| near.is_some() && self.whole_place(**one) == near);
-                let part = beside.next().and_then(|one| set.member(*one, is_must));
-                self.apply_place(resource, at, part.and_then(|part| self.place_of(part)));
-            }
-        } else if is_must {
-            for host in set.host_indices() {
-                // In an opt-in cluster, a host with an instance is also forbidden if nothing opts in there.
-                if !places.contains(&host) {
-                    self.forbid(resource, ScoreSource::With(at), host);
-                } else if self.tables[resource.get()].get(host).is_none() {
-                    let never = AllocationScore::MINUS_INFINITY;
-                    self.tables[resource.get()].add_or_set(host, never);
-                    self.log.note_one(resource, ScoreSource::With(at), host, never);
-                }
-            }
-        } else {
-            let firsts = instances.iter().filter_map(|one| set.member(*one, false));
-            let mut places: Vec<Option<HostIdx>> = firsts.map(|first| self.place_of(first)).collect();
-            // Instances without a place had their turn last.
-            places.sort_by_key(Option::is_none);
-            places.into_iter().for_each(|place| self.apply_place(resource, at, place));
         }
     }
 }

@@ -4,6 +4,7 @@ use super::additions::{ScoreAddition, ScoreSource};
 use super::index::{HostIdx, ResourceIdx};
 use super::merging::{AddedWish, Share, Towards};
 use super::place::{Placer, PlacingState};
+use super::promotion::Role;
 use super::score::{AllocationScore, HostScore, ScoreTable};
 use super::working_set::Colocation;
 
@@ -29,6 +30,9 @@ impl Placer<'_> {
     /// Adds the effect of one colocation to the scores of its dependent.
     fn apply(&mut self, resource: ResourceIdx, at: usize) {
         let colocation = &self.set.colocations[at];
+        if self.concerns_promotion_alone(colocation) {
+            return;
+        }
         if self.set.resource(colocation.primary).is_clone() {
             return self.apply_clone(resource, at);
         }
@@ -49,7 +53,9 @@ impl Placer<'_> {
         let colocation = &self.set.colocations[at];
         let mut table = self.tables[resource.get()].clone();
         table.update(|host, old| old.plus(self.place_worth(colocation, place, host)));
-        if colocation.score.is_infinite() || self.wishes.some_host_is_left(&table) {
+        // One that keeps promoted instances apart keeps no instance from running.
+        let is_strict = colocation.score.is_infinite() && colocation.dependent_role != Some(Role::Promoted);
+        if is_strict || self.wishes.some_host_is_left(&table) {
             if self.log.is_on() {
                 let worth = |(host, _)| HostScore { host, score: self.place_worth(colocation, place, host) };
                 let scores: Vec<HostScore> = table.iter().map(worth).collect();

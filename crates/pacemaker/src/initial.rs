@@ -35,6 +35,7 @@ impl WorkingSet {
         for resource in self.resource_indices() {
             self.add_own(resource, log);
         }
+        self.add_promotion_wishes(log);
         self.noting(log, ScoreSource::Exclusive, Self::confine);
         self.noting(log, ScoreSource::Guest, Self::keep_from_guests);
     }

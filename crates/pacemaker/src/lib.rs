@@ -43,6 +43,9 @@ pub mod pinning;
 mod place;
 pub mod placing;
 pub mod preference;
+mod promotable;
+mod promoting;
+pub mod promotion;
 pub mod quantity;
 mod resource;
 pub mod score;
@@ -52,6 +55,7 @@ mod shown_order;
 pub mod transition;
 pub mod why;
 pub mod wishes;
+mod with_clone;
 pub mod working_set;
 
 pub use additions::{AdditionLog, ScoreAddition, ScorePart, ScoreSource};

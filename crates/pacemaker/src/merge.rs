@@ -13,6 +13,7 @@ use super::merging::{AddedWish, GivenUp, IndirectWishes, PathStart, Share, Towar
 use super::score::{AllocationScore, ScoreTable};
 use super::shift::TableShift;
 use super::wishes::Wishes;
+use super::working_set::Colocation;
 
 /// Greatest number of resources in a chain of colocations.
 const DEEPEST: usize = 1000;
@@ -91,6 +92,32 @@ impl<'a> Wishes<'a> {
         let how = WishMerge { tables, table: Some(&table), share, towards: Towards::Primaries };
         let merged = self.merge(resource, how);
         merged.unwrap_or_else(|| plus(&table, &self.additions(&tables[resource.get()], share), share))
+    }
+
+    /// Adds the wishes of the primary of a colocation to a table, and those of its other dependents. If the colocation
+    /// is mandatory, they count even if they leave no host.
+    pub(super) fn added_from_primary(
+        &mut self,
+        tables: &[ScoreTable],
+        colocation: &Colocation,
+        table: ScoreTable,
+        share: Share<'_>,
+    ) -> ScoreTable {
+        let how = WishMerge { tables, table: Some(&table), share, towards: Towards::Dependents };
+        let dependent = colocation.dependent.get();
+        self.merging.leaves_out = true;
+        let was_marked = std::mem::replace(&mut self.merging.marked[dependent], true);
+        let merged = self.merge(colocation.primary, how);
+        self.merging.marked[dependent] = was_marked;
+        self.merging.leaves_out = false;
+        match merged {
+            Some(merged) => merged,
+            None if colocation.score == AllocationScore::INFINITY => {
+                let member = self.set.member(colocation.primary, false).unwrap_or(colocation.primary);
+                plus(&table, &self.additions(&tables[member.get()], share), share)
+            }
+            None => table,
+        }
     }
 
     /// The table with the wishes of a resource added; `None` if it stays unchanged.
@@ -176,7 +203,7 @@ impl<'a> Wishes<'a> {
         if self.merging.by_paths {
             return None;
         }
-        if how.share.sparing {
+        if how.share.sparing || self.merging.leaves_out {
             return None;
         }
         let sum = self.plus_paths(how.tables, how.start(resource), table)?;
@@ -191,6 +218,9 @@ impl<'a> Wishes<'a> {
     fn is_quiet(&self, resource: ResourceIdx, how: WishMerge<'_>) -> bool {
         #[cfg(test)]
         if self.merging.by_paths {
+            return false;
+        }
+        if self.merging.leaves_out {
             return false;
         }
         if self.merging.added_wishes.is_some() || !self.set.host_indices().all(|host| self.available(host)) {
@@ -221,7 +251,7 @@ impl<'a> Wishes<'a> {
         if self.merging.by_paths {
             return None;
         }
-        if self.merging.added_wishes.is_some() {
+        if self.merging.added_wishes.is_some() || self.merging.leaves_out {
             return None;
         }
         let WishMerge { tables, share, .. } = how;

@@ -120,6 +120,8 @@ pub(super) struct MergeState {
     pub(super) added_wishes: Option<Vec<AddedWish>>,
     /// Number of further wishes that are noted.
     pub(super) wishes_left: usize,
+    /// True while a marked resource is left out, so that every path is followed.
+    pub(super) leaves_out: bool,
     /// True to follow every path in any case.
     #[cfg(test)]
     pub(super) by_paths: bool,

@@ -1,5 +1,7 @@
 //! Places resources one after the other, each on the host that is best at that moment.
 
+use std::collections::HashMap;
+
 use super::additions::{AdditionLog, ScoreSource};
 use super::capacity::Capacities;
 use super::index::{HostIdx, ResourceIdx};
@@ -51,6 +53,8 @@ pub(super) fn place_noting(
         log,
         progress: vec![PlacingState::Waiting; set.resources.len()],
         by_resource: vec![None; set.resources.len()],
+        promoted: vec![false; set.resources.len()],
+        by_promotion: HashMap::new(),
         records: Vec::new(),
         events: Vec::new(),
         depth: 0,
@@ -70,6 +74,7 @@ pub(super) fn place_noting(
         events: placer.events,
         remaining: placer.preference.free,
         by_resource: placer.by_resource,
+        promoted: placer.promoted,
         sequence,
         optimum: None,
     })
@@ -91,6 +96,10 @@ pub(super) struct Placer<'a> {
     pub(super) log: &'a mut AdditionLog,
     pub(super) progress: Vec<PlacingState>,
     pub(super) by_resource: Vec<Option<usize>>,
+    /// By resource; true for a primitive that is promoted.
+    pub(super) promoted: Vec<bool>,
+    /// By promotable clone, its instances in the order of their promotion scores.
+    pub(super) by_promotion: HashMap<ResourceIdx, Vec<ResourceIdx>>,
     pub(super) records: Vec<Assignment>,
     pub(super) events: Vec<PlacingEvent>,
     depth: usize,

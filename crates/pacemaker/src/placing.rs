@@ -7,6 +7,7 @@ use super::capacity::Capacities;
 use super::index::{HostIdx, ResourceIdx};
 use super::method::PlacementMethod;
 use super::optimum::Optimum;
+use super::promotion::{ExtraInstance, PromotionScore};
 use super::score::{AllocationScore, ScoreTable};
 use super::working_set::{Strategy, WorkingSet};
 
@@ -58,6 +59,15 @@ pub enum PlacingEvent {
     Clone(Vec<(ResourceIdx, ScoreTable)>),
     /// A primitive was placed, or found no host: the position of its record.
     Primitive(usize),
+    /// Instances of a promotable clone were placed: their scores, the best one in front.
+    Promotion {
+        /// The clone.
+        clone: ResourceIdx,
+        /// Scores of its instances, in order.
+        scores: Vec<PromotionScore>,
+        /// An instance that Pacemaker makes up, with the score 0 and no host.
+        extra: Option<ExtraInstance>,
+    },
     /// An instance of a clone, or a part of one, would have left its host. This was undone, and it was placed again
     /// later.
     Tried(Box<Assignment>),
@@ -77,6 +87,8 @@ pub struct AllPlaced {
     /// The top-level resources in the order of their turns. A resource that others want to run with may have been
     /// placed before its turn.
     pub sequence: Vec<ResourceIdx>,
+    /// By resource; true for a primitive that is promoted on its host.
+    pub promoted: Vec<bool>,
     /// Facts about the best placement; `None` if a Pacemaker strategy chose the hosts.
     pub optimum: Option<Optimum>,
 }

@@ -2,6 +2,7 @@
 
 use super::capacity::Capacities;
 use super::index::{HostIdx, ResourceIdx};
+use super::promotion::Promotion;
 use super::score::{AllocationScore, HostScore, ScoreTable};
 
 /// Form of a resource.
@@ -157,6 +158,12 @@ pub struct Resource {
     pub known_by: Option<HostIdx>,
     /// The condition in which it runs there.
     pub condition: RunCondition,
+    /// True if it runs there in the promoted role.
+    pub promoted: bool,
+    /// True if a failure demotes it, whether it is promoted again or not.
+    pub demoted: bool,
+    /// For a promotable clone, the properties of its promotion.
+    pub promotion: Option<Promotion>,
     /// Change of its configuration since it was started there.
     pub revision: Revision,
     /// Hosts on which it failed too often, with the count.
@@ -212,6 +219,9 @@ impl Resource {
             released: false,
             known_by: None,
             condition: RunCondition::Sound,
+            promoted: false,
+            demoted: false,
+            promotion: None,
             revision: Revision::None,
             failed_on: Vec::new(),
             surplus: false,
@@ -259,6 +269,7 @@ impl Resource {
     /// Makes it run on this host only, or nowhere, in sound condition.
     pub(super) fn run_on(&mut self, host: Option<HostIdx>) {
         (self.active, self.condition, self.revision) = (host, RunCondition::Sound, Revision::None);
+        (self.promoted, self.demoted) = (false, false);
         self.also_on.clear();
         self.left_on.clear();
         self.kept_on.clear();

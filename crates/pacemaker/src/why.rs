@@ -12,7 +12,8 @@ use super::additions::AdditionLog;
 use super::index::ResourceIdx;
 use super::optimal::additions;
 use super::place::PlacingError;
-use super::placing::AllPlaced;
+use super::placing::{AllPlaced, PlacingEvent};
+use super::promotion::PromotionScore;
 use super::working_set::{Strategy, WorkingSet};
 use before::{ClusterBefore, EarlierPlaced};
 
@@ -41,6 +42,17 @@ impl<'a> PlacementExplainer<'a> {
     ) -> Result<PlacementExplainer<'a>, PlacingError> {
         let earlier = RefCell::new(EarlierPlaced::none(set));
         Ok(PlacementExplainer { set, strategy, placed, log: additions(set, strategy, placed)?, earlier })
+    }
+
+    /// The promotion score of the instance that a primitive is, or is a part of, and whether it is promoted.
+    pub fn promotion(&self, resource: ResourceIdx) -> Option<(&'a PromotionScore, bool)> {
+        let instance = self.set.resource(resource).group.unwrap_or(resource);
+        let scores = self.placed.events.iter().filter_map(|event| match event {
+            PlacingEvent::Promotion { scores, .. } => Some(scores),
+            _ => None,
+        });
+        let score = scores.flatten().find(|score| score.instance == instance)?;
+        Some((score, self.placed.promoted[resource.get()]))
     }
 
     /// Reasons for the place of a primitive; `None` for groups and clones.

@@ -169,13 +169,15 @@ impl<'a> Wishes<'a> {
     }
 }
 
-/// Sort key of colocations: priority of the other side, then clones before groups before primitives, then its id.
+/// Sort key of colocations: priority of the other side, then promotable clones before other clones, groups and
+/// primitives, then its id.
 fn rank(set: &WorkingSet, resource: ResourceIdx) -> (Reverse<AllocationScore>, u8, &str) {
     let details = set.resource(resource);
     let form = match details.form {
-        ResourceForm::Clone { .. } => 0,
-        ResourceForm::Group { .. } => 1,
-        ResourceForm::Primitive => 2,
+        ResourceForm::Clone { .. } if details.promotion.is_some() => 0,
+        ResourceForm::Clone { .. } => 1,
+        ResourceForm::Group { .. } => 2,
+        ResourceForm::Primitive => 3,
     };
     (Reverse(details.priority), form, details.id.as_str())
 }

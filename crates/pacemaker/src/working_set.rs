@@ -2,6 +2,7 @@
 
 use super::capacity::Capacities;
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
+use super::promotion::Role;
 use super::score::{AllocationScore, ScoreTable};
 use htools_model::words;
 
@@ -151,6 +152,10 @@ pub struct Colocation {
     pub score: AllocationScore,
     /// Node attribute in which their hosts must agree; `None` means the same host.
     pub attribute: Option<String>,
+    /// The role of the dependent that it concerns; `None` for any.
+    pub dependent_role: Option<Role>,
+    /// The role of the primary that it concerns; `None` for any.
+    pub primary_role: Option<Role>,
     /// True if the dependent's wishes count for the placement of the primary even while that one runs.
     pub influence: bool,
 }
@@ -176,6 +181,20 @@ pub enum OrderStrength {
     Serialize,
 }
 
+words!(
+    /// Action of a resource in an order.
+    pub OrderedTask, "action in an order" {
+        /// It is started.
+        Start = "start",
+        /// It is stopped.
+        Stop = "stop",
+        /// It is promoted.
+        Promote = "promote",
+        /// It is demoted.
+        Demote = "demote",
+    }
+);
+
 /// An ordering constraint: a resource starts after another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartOrder {
@@ -185,6 +204,10 @@ pub struct StartOrder {
     pub first: ResourceIdx,
     /// Started second.
     pub then: ResourceIdx,
+    /// The action of the first that counts.
+    pub first_task: OrderedTask,
+    /// The action of the second that waits.
+    pub then_task: OrderedTask,
     /// Strength of the order.
     pub strength: OrderStrength,
     /// True if they stop in the opposite order.
@@ -307,6 +330,8 @@ pub struct WorkingSet {
     pub resources: Vec<Resource>,
     /// Scores of location constraints, in the order in which they are added.
     pub locations: Vec<LocationScore>,
+    /// Scores of locations for promoted instances, in the order in which they are added.
+    pub promotion_locations: Vec<LocationScore>,
     /// Colocations, including those that groups imply.
     pub colocations: Vec<Colocation>,
     /// Sets of resources that should run on different hosts.

@@ -1,6 +1,7 @@
 //! Changes of resources.
 
 use super::transition::reason;
+use crate::pacemaker::promotion::Role;
 use crate::pacemaker::working_set::RunCondition;
 use crate::pacemaker::{ResourceChange, ResourceChanges, ResourceIdx, WorkingSet};
 use htools_model::words;
@@ -22,6 +23,12 @@ words!(
         Restart = "restart",
         /// It stays, and reads its parameters again.
         Reload = "reload",
+        /// It stays, and is promoted.
+        Promote = "promote",
+        /// It stays, and is demoted.
+        Demote = "demote",
+        /// It stays, and is demoted and promoted again.
+        Repromote = "re-promote",
         /// It should be stopped but cannot be.
         Held = "held",
         /// It has a place and its capacity there, but is not started.
@@ -48,10 +55,48 @@ impl From<ResourceChange> for ResourceAction {
 impl ResourceAction {
     /// The action on a primitive; none if it is not managed.
     pub(super) fn of(set: &WorkingSet, changes: &ResourceChanges, resource: ResourceIdx) -> ResourceAction {
-        match set.is_managed(resource) {
+        let action = match set.is_managed(resource) {
             true => changes.get(resource).into(),
             false => ResourceAction::None,
+        };
+        let role = changes.roles[resource.get()];
+        let was_promoted = set.resource(resource).promoted;
+        match (action, role.demoted_on.is_some(), role.promoted_on.is_some()) {
+            (ResourceAction::None, true, true) => ResourceAction::Repromote,
+            (ResourceAction::None, true, false) => ResourceAction::Demote,
+            (ResourceAction::None, false, true) if !was_promoted => ResourceAction::Promote,
+            _ => action,
         }
+    }
+
+    /// The actions on a primitive, in a few words: `start, promote`.
+    pub(super) fn words(set: &WorkingSet, changes: &ResourceChanges, resource: ResourceIdx) -> String {
+        let action = ResourceAction::of(set, changes, resource);
+        let role = changes.roles[resource.get()];
+        let changes_alone =
+            matches!(action, ResourceAction::Promote | ResourceAction::Demote | ResourceAction::Repromote);
+        match (role.demoted_on, role.promoted_on) {
+            _ if changes_alone => action.to_string(),
+            (Some(_), Some(_)) => format!("demote, {action}, promote"),
+            (Some(_), None) => format!("demote, {action}"),
+            (None, Some(_)) if action != ResourceAction::None => format!("{action}, promote"),
+            _ if role.is_blocked && action == ResourceAction::None => "not promoted".to_owned(),
+            _ => action.to_string(),
+        }
+    }
+
+    /// Role of a part of a promotable clone that runs in the end.
+    pub(super) fn role(set: &WorkingSet, changes: &ResourceChanges, resource: ResourceIdx) -> Option<Role> {
+        set.promotion(resource)?;
+        changes.get(resource).runs_on()?;
+        Some(Role::of(changes.roles[resource.get()].ends_promoted))
+    }
+
+    /// Role of a part of a promotable clone that runs now.
+    pub(super) fn past_role(set: &WorkingSet, resource: ResourceIdx) -> Option<Role> {
+        set.promotion(resource)?;
+        let details = set.resource(resource);
+        details.active.map(|_| Role::of(details.promoted))
     }
 }
 

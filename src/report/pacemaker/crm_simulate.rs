@@ -2,6 +2,7 @@
 
 use crate::pacemaker::capacity::Capacities;
 use crate::pacemaker::placing::{AllPlaced, Assignment, PlacingEvent};
+use crate::pacemaker::promotion::{ExtraInstance, PromotionScore};
 use crate::pacemaker::{
     AllocationScore, AttributeIdx, HostIdx, ResourceIdx, ScoreTable, WorkingSet, by_shown_name,
 };
@@ -28,6 +29,7 @@ pub fn each_line<E>(
             PlacingEvent::Group(scores) => page.tables("pcmk__group_assign", scores)?,
             PlacingEvent::Clone(scores) => page.tables("pcmk__clone_allocate", scores)?,
             PlacingEvent::Primitive(at) => page.primitive(&placed.records[*at])?,
+            PlacingEvent::Promotion { clone, scores, extra } => page.promotions(*clone, scores, *extra)?,
             PlacingEvent::Tried(record) => page.primitive(record)?,
         }
     }
@@ -85,6 +87,25 @@ impl<E, F: FnMut(&str) -> Result<(), E>> ScoreLines<'_, F> {
             line.push_str(&last.1);
             (self.tell)(&line)
         })
+    }
+
+    fn promotions(
+        &mut self,
+        clone: ResourceIdx,
+        scores: &[PromotionScore],
+        extra: Option<ExtraInstance>,
+    ) -> Result<(), E> {
+        let line = |one: &PromotionScore| {
+            let host = one.host.map_or("none", |host| &self.set.host(host).name);
+            format!("{} promotion score on {host}: {}", self.set.resource(one.instance).id, one.score)
+        };
+        let mut lines: Vec<String> = scores.iter().map(line).collect();
+        if let (Some(extra), Some(first)) = (extra, self.set.resource(clone).members.first()) {
+            let name = self.set.common_name(*first);
+            let name = name.rsplit_once(':').map_or(name, |(name, _)| name);
+            lines.insert(extra.place, format!("{name}:{} promotion score on none: 0", extra.number));
+        }
+        lines.iter().try_for_each(|line| (self.tell)(line))
     }
 
     fn charge(&mut self, of: ResourceIdx, host: HostIdx) -> Result<(), E> {

@@ -9,6 +9,7 @@ use super::optimum::OptimumView;
 use super::parts::{self, PartView};
 use super::transition::{self, TransitionDocument};
 use super::why as words;
+use crate::pacemaker::promotion::Role;
 use crate::pacemaker::why::{PlaceReasons, PlacementExplainer};
 use crate::pacemaker::working_set::{NODE_HEALTH, OrderStrength, OrderedPair, WorkingSet};
 use crate::pacemaker::{
@@ -78,6 +79,10 @@ struct PlacementResource {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     also_on: Vec<String>,
     action: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    past_role: Option<&'static str>,
     managed: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     orphaned: bool,
@@ -195,6 +200,8 @@ fn resource(
         was: of.active.map(name),
         also_on: of.also_on.iter().copied().map(name).collect(),
         action: ResourceAction::of(set, changes, resource).as_str(),
+        role: ResourceAction::role(set, changes, resource).map(Role::as_str),
+        past_role: ResourceAction::past_role(set, resource).map(Role::as_str),
         managed: set.is_managed(resource),
         orphaned: of.orphaned,
         changed: of.revision.subject(),

@@ -12,6 +12,7 @@ pub(crate) mod json;
 pub(crate) mod lint;
 pub(crate) mod optimum;
 mod parts;
+mod promotion;
 pub(crate) mod simulation;
 pub(crate) mod survive;
 pub(crate) mod text;

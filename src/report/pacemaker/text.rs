@@ -80,13 +80,16 @@ pub(crate) fn unplaced(
 pub(super) fn action_text(set: &WorkingSet, changes: &ResourceChanges, resource: ResourceIdx) -> String {
     let of = set.resource(resource);
     match ResourceAction::of(set, changes, resource) {
+        ResourceAction::None if changes.roles[resource.get()].is_blocked => {
+            ResourceAction::words(set, changes, resource)
+        }
         ResourceAction::None if !set.is_managed(resource) => "unmanaged".to_owned(),
         ResourceAction::None if of.stopped && of.active.is_none() => "stopped on purpose".to_owned(),
         ResourceAction::None if of.active.is_none() => "stays stopped".to_owned(),
         ResourceAction::None => "-".to_owned(),
         ResourceAction::Held => "cannot be stopped".to_owned(),
         ResourceAction::Blocked => "not started".to_owned(),
-        action => action.to_string(),
+        _ => ResourceAction::words(set, changes, resource),
     }
 }
 

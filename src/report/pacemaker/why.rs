@@ -2,6 +2,7 @@
 
 use super::changes::remarks;
 use super::parts::{broken, forbidding, plain, sum, unbroken};
+use super::promotion;
 use crate::model::shown::shown_name;
 use crate::pacemaker::transition::WaitReason;
 use crate::pacemaker::why::{
@@ -63,6 +64,9 @@ fn primitive(
         let parts = explainer.log.parts(reasons.resource, host);
         lines.push(format!("  {}", words.on_host(reasons, host, &parts)));
     }
+    lines.extend(
+        promotion::line(explainer, changes, reasons.resource).map(|line| format!("  {}", unbroken(&line))),
+    );
     lines.extend(reasons.taken.iter().map(|taken| format!("  {}", unbroken(&words.taken(taken)))));
     lines
 }

@@ -13,8 +13,8 @@ use crate::input::encoding::decode;
 use crate::input::local::read_limited;
 use crate::load::merge::apply_node_options;
 use crate::model::shown::printable;
-use crate::pacemaker::cib::GuestReading;
 use crate::pacemaker::cib::change::dated;
+use crate::pacemaker::cib::{CibReading, GuestReading};
 use crate::pacemaker::execute::{CibClient, LocalCluster, SIZE};
 use crate::pacemaker::working_set::{QuorumPolicy, Unsupported, WorkingSet};
 use crate::pacemaker::{AllocationScore, cib};
@@ -48,15 +48,16 @@ pub(super) fn load(options: &HplaceOptions, output: &mut Output) -> anyhow::Resu
     load_with(options, GuestReading::Unsupported, output)
 }
 
-/// Reads the cluster as [`load`] does, with guest nodes as `guests` says.
+/// Reads the cluster as [`load`] does, with guest nodes and roles as `reading` says.
 ///
 /// # Errors
 /// Those of [`load`].
 pub(super) fn load_with(
     options: &HplaceOptions,
-    guests: GuestReading,
+    reading: impl Into<CibReading>,
     output: &mut Output,
 ) -> anyhow::Result<WorkingSet> {
+    let reading = reading.into();
     let set = match ClusterOrigin::of(options)? {
         ClusterOrigin::Ganeti => {
             let mut cluster = source::load(&options.load, output)?;
@@ -65,13 +66,13 @@ pub(super) fn load_with(
         }
         origin if options.now.is_some() => {
             let (text, source) = origin.document(options.now)?;
-            cib::read_with(text.as_bytes(), &source, guests)?
+            cib::read_with(text.as_bytes(), &source, reading)?
         }
         ClusterOrigin::Document(file) => {
             let (document, source) = opened(file)?;
-            cib::read_with(document, &source, guests)?
+            cib::read_with(document, &source, reading)?
         }
-        ClusterOrigin::Live => cib::read_with(LocalCluster.document()?.as_bytes(), ASKED, guests)?,
+        ClusterOrigin::Live => cib::read_with(LocalCluster.document()?.as_bytes(), ASKED, reading)?,
     };
     accept(&set, &options.cib, output)?;
     Ok(set)

@@ -50,6 +50,7 @@ fn page(
     let has_guests = set.hosts.iter().any(|host| host.guest.is_some());
     let is_optimal = placed.method(strategy) == PlacementMethod::Optimal;
     let is_tried = !has_guests
+        && !set.has_promotable()
         && !is_optimal
         && set.without_quorum.is_none()
         && set.hosts.len() > 1

@@ -9,7 +9,7 @@ use super::report;
 use super::{HplaceOptions, PlacementCommand};
 use crate::load::lookup::hint;
 use crate::model::shown::shown_name;
-use crate::pacemaker::cib::GuestReading;
+use crate::pacemaker::cib::{CibReading, GuestReading, RoleReading};
 use crate::pacemaker::why::PlacementExplainer;
 use crate::pacemaker::{
     AllPlaced, PlacementMethod, ResourceIdx, Strategy, Transition, WorkingSet, transition,
@@ -34,7 +34,7 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
         }
         return carry::bring(options, &cib, strategy, &placed, output);
     }
-    let set = &load_with(options, guests(options), output)?;
+    let set = &load_with(options, reading(options), output)?;
     if options.forms.show_normalized {
         output.write(&json::text(&documents::normalized(set))?)?;
         output.flush()?;
@@ -68,6 +68,13 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
         text::unplaced(set, strategy, &placed)?.iter().try_for_each(|line| output.error_line(line))?;
     }
     Ok(status(set, &placed, &plan))
+}
+
+/// Chooses how guest nodes and roles are read. The best placement knows neither.
+fn reading(options: &HplaceOptions) -> CibReading {
+    let is_unknown = options.forms.show_normalized || options.method == Some(PlacementMethod::Optimal);
+    let roles = if is_unknown { RoleReading::Unsupported } else { RoleReading::Followed };
+    CibReading { guests: guests(options), roles }
 }
 
 /// Chooses how guest nodes are read. Placement with guest nodes is supported; actions and their order are not.

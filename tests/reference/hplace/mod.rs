@@ -5,6 +5,7 @@
 mod cib;
 mod graph;
 mod guests;
+mod promotables;
 mod rarer;
 mod summary;
 
@@ -26,8 +27,8 @@ const SMALL: u64 = 1000;
 const LARGE: u64 = 10;
 /// Small clusters with special features, which follow. The entries combine clones, failed or unfinished operations,
 /// resources on several nodes, migrations that have begun, configurations changed since the start of resources, rare
-/// features, and guest nodes.
-const SPECIAL: [Special; 10] = [
+/// features, guest nodes, and promotable clones.
+const SPECIAL: [Special; 11] = [
     Special { clones: true, most: 2, ..Special::of("with clones") },
     Special { failures: true, most: 1, ..Special::of("with failed operations") },
     Special { clones: true, failures: true, most: 3, ..Special::of("with both") },
@@ -55,6 +56,7 @@ const SPECIAL: [Special; 10] = [
         most: 4,
         ..Special::of("with guest nodes and failed operations")
     },
+    Special { clones: true, promotables: true, most: 8, ..Special::of("with promotable clones") },
 ];
 /// Most differences shown.
 const SHOWN: usize = 5;
@@ -102,6 +104,7 @@ struct Special {
     changed: bool,
     rarer: bool,
     guests: bool,
+    promotables: bool,
     /// Most differences in percent.
     most: u64,
 }
@@ -118,6 +121,7 @@ impl Special {
             changed: false,
             rarer: false,
             guests: false,
+            promotables: false,
             most: 0,
         }
     }
@@ -242,6 +246,9 @@ pub fn run(
                 text = rarer::with_discovery(&text, &mut random);
                 text = rarer::without_quorum(&text, &mut random);
             }
+            if special.is_some_and(|at| SPECIAL[at].promotables) {
+                text = promotables::with_promotables(&text, &mut random);
+            }
             let with_guests = special.map(|at| &SPECIAL[at]).filter(|special| special.guests);
             if let Some(special) = with_guests {
                 text = guests::with_guests(&text, special.failures, &mut random);
@@ -311,7 +318,8 @@ fn compare(file: &PathBuf, guests: bool) -> io::Result<Verdict> {
         return Ok(Verdict::Refused);
     }
     let text = String::from_utf8_lossy(&ours.stdout).into_owned();
-    let mine: Vec<&str> = text.lines().collect();
+    // Pacemaker lists equal promotion scores in an order that is not compared; the graph tells who is promoted.
+    let mine: Vec<&str> = text.lines().filter(|line| !line.contains(" promotion score on ")).collect();
     let their_graph = graph::closure(&fs::read_to_string(&dot)?);
     fs::remove_file(&dot)?;
     if mine == theirs && !theirs.is_empty() && guests {

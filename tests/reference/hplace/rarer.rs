@@ -41,7 +41,7 @@ pub fn without_quorum(xml: &str, random: &mut Random) -> String {
 }
 
 /// Inserts text after each tag that begins with `tag`. The text depends on everything before it and on the tag's id.
-fn each(xml: &str, tag: &str, mut more: impl FnMut(&str, &str) -> String) -> String {
+pub(super) fn each(xml: &str, tag: &str, mut more: impl FnMut(&str, &str) -> String) -> String {
     let mut text = String::new();
     let mut rest = xml;
     while let Some(at) = rest.find(tag) {

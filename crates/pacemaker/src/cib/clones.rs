@@ -4,15 +4,17 @@ use roxmltree::Node;
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::leading;
+use super::super::promotion::Promotion;
 use super::super::score::{AllocationScore, HostScore};
-use super::super::working_set::{Resource, ResourceForm, Revision, RunCondition};
+use super::super::working_set::{Requirement, Resource, ResourceForm, Revision, RunCondition};
 use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::fail_counts::failed_on;
 use super::failures::PROMOTED;
+use super::promotable::{PartTraces, sum_of_wishes, without_roles};
 use super::properties::Properties;
 use super::resources::{GroupDraft, Inherited, PrimitiveDraft};
-use super::run_places::{UNDER_WAY, add_reason};
+use super::run_places::{PastRoles, UNDER_WAY, add_reason};
 use htools_ganeti::input::error::Result;
 
 /// Greatest number of resources in a cluster with clones.
@@ -20,6 +22,8 @@ const MOST: usize = 1_000_000;
 
 /// Reasons why a clone is not supported.
 const SURPLUS: &str = "more of its instances run than should, and nobody manages them";
+
+const LOST: &str = "more of its instances run than should, one on a lost node that need not be fenced first";
 
 const TWICE: &str = "two of its instances run on one node";
 
@@ -34,6 +38,10 @@ struct ClonePart<'a, 'i> {
     revisions: Vec<(HostIdx, Revision)>,
     /// Hosts on which an instance could not be stopped.
     unstopped: Vec<HostIdx>,
+    /// Roles of instances.
+    roles: PastRoles,
+    /// Hosts with an instance, and its name in their histories.
+    names: Vec<(HostIdx, String)>,
 }
 
 impl ClonePart<'_, '_> {
@@ -63,9 +71,22 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn read_clone(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> Result<()> {
         let metas = self.properties(node, "meta_attributes").or(defaults);
         let mut reasons = unsupported_reason(&metas);
+        let is_promotable = node.has_tag_name("master") || metas.flag("promotable", false);
         let count = metas.get("clone-max").and_then(leading).and_then(|count| usize::try_from(count).ok());
         let count = count.unwrap_or(self.set.hosts.len().max(1));
         let parts = self.clone_parts(node, &metas, count, &mut reasons)?;
+        if is_promotable && self.follows_roles {
+            without_roles(&mut reasons);
+            if !self.guests.is_empty() {
+                reasons.push("a promotable clone in a cluster with guest nodes");
+            }
+            if self.set.without_quorum.is_some() && self.demotes_without_quorum {
+                reasons.push("promoted instances without quorum (no-quorum-policy=demote)");
+            }
+        } else if is_promotable {
+            reasons.retain(|reason| *reason != PROMOTED);
+            reasons.insert(0, PROMOTED);
+        }
         let runs_on = |host: &HostIdx| parts.primitives.iter().any(|part| part.condition_on(*host).is_some());
         let hosts: Vec<HostIdx> = self.set.status_order.iter().copied().filter(runs_on).collect();
         let resources = count.max(hosts.len()).saturating_mul(parts.primitives.len() + 1);
@@ -74,6 +95,13 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         if hosts.len() > count && self.leaves_any_alone(&hosts, &parts) {
             add_reason(&mut reasons, SURPLUS);
+        }
+        let is_lost = |host: &HostIdx| self.set.host(*host).state.unclean;
+        let needs_no_fencing = |part: &ClonePart<'a, 'i>| {
+            part.draft.resource.requires.is_some_and(|one| one < Requirement::Fencing)
+        };
+        if hosts.len() > count && hosts.iter().any(is_lost) && parts.primitives.iter().any(needs_no_fencing) {
+            add_reason(&mut reasons, LOST);
         }
         if !reasons.is_empty() {
             reasons.iter().for_each(|reason| self.report_unsupported(node, reason));
@@ -101,6 +129,9 @@ impl<'a, 'i> Reader<'a, 'i> {
                 .failed_on
                 .extend(everywhere.map(|host| HostScore { host, score: AllocationScore::INFINITY }));
         }
+        if is_promotable {
+            resource.promotion = Some(self.clone_promotion(&metas, count.max(hosts.len()), &parts));
+        }
         let clone = self.add(node, resource)?;
         let enough = metas.get("clone-min").and_then(leading).and_then(|count| usize::try_from(count).ok());
         self.enough.extend(enough.filter(|enough| *enough > 0).map(|enough| (clone, enough)));
@@ -110,6 +141,26 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         self.set.find_whole(clone);
         Ok(())
+    }
+
+    /// The promotion of a clone with these parts.
+    fn clone_promotion(&self, metas: &Properties<'a>, count: usize, parts: &CloneParts<'a, 'i>) -> Promotion {
+        let first = parts.primitives.first().map(|part| &part.draft.metas);
+        let own = parts.group.as_ref().map(|group| &group.metas).or(first).unwrap_or(metas);
+        let trace = |part: &ClonePart<'a, 'i>| PartTraces {
+            name: part.draft.resource.id.clone(),
+            active: part.names.clone(),
+        };
+        let traces: Vec<PartTraces> = parts.primitives.iter().map(trace).collect();
+        let by_part: Vec<_> = traces.iter().map(|part| self.promotion_wishes(count, part)).collect();
+        let failed_on = parts.primitives.iter().flat_map(|part| part.roles.failed_promotion.clone());
+        Promotion {
+            wishes: sum_of_wishes(&by_part),
+            by_part,
+            has_extra: self.has_extra_instance(count, &traces),
+            failed_on: failed_on.collect(),
+            ..self.promotion(metas, own)
+        }
     }
 
     /// Returns true if any part of a clone on these hosts is unmanaged.
@@ -144,6 +195,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             let names = self.copies(id(inner));
             let (mut active, mut unstopped, mut forgiven) = (Vec::new(), Vec::new(), 0);
             let (mut revisions, mut changed_since) = (Vec::new(), Vec::new());
+            let (mut roles, mut active_names) = (PastRoles::default(), Vec::new());
             for name in &names {
                 // For instances, maintenance of their host does not count here.
                 let places = self.find_run_places(name, &draft.rules, |_| draft.resource.managed, reasons);
@@ -160,8 +212,10 @@ impl<'a, 'i> Reader<'a, 'i> {
                     let revision = self.revision(&draft.sources, &draft.resource.agent, name, *host);
                     revisions.push((*host, revision));
                 }
+                active_names.extend(places.active.iter().map(|(host, _)| (*host, name.clone())));
                 active.extend(places.active);
                 unstopped.extend(places.unstopped);
+                roles.append(places.roles);
                 forgiven += places.forgiven.len();
                 changed_since.extend(self.changed_since_failure(&draft.sources, name));
                 stopped |= places.stopped;
@@ -192,7 +246,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             if draft.metas.get("resource-stickiness").is_none() {
                 draft.resource.stickiness = AllocationScore::of(1);
             }
-            primitives.push(ClonePart { draft, active, revisions, unstopped });
+            let names = active_names;
+            primitives.push(ClonePart { draft, active, revisions, unstopped, roles, names });
         }
         if primitives.is_empty() {
             return Err(wrong(self.source, node, "the clone contains no resource"));
@@ -203,7 +258,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// Names of a primitive's instances in the status, in order: its own name, without or with a number.
-    fn copies(&self, name: &str) -> Vec<String> {
+    pub(super) fn copies(&self, name: &str) -> Vec<String> {
         let is_copy = |other: &&str| {
             let end = other.strip_prefix(name);
             end.is_some_and(|end| {
@@ -246,6 +301,8 @@ impl<'a, 'i> Reader<'a, 'i> {
                 instance_of: if whole.is_some() { None } else { Some(clone) },
                 active: host.filter(|_| condition.is_some()),
                 condition: condition.unwrap_or_default(),
+                promoted: host.is_some_and(|host| part.roles.promoted.contains(&host)),
+                demoted: host.is_some_and(|host| part.roles.demoted.contains(&host)),
                 revision: host.map(|host| part.revision_on(host)).unwrap_or_default(),
                 managed: draft.resource.managed && condition != Some(RunCondition::Blocked),
                 failed_on,
@@ -274,9 +331,10 @@ impl<'a, 'i> Reader<'a, 'i> {
 
 /// Reasons why a clone is not supported, by its meta attributes.
 fn unsupported_reason(metas: &Properties<'_>) -> Vec<&'static str> {
-    let flags = [("promotable", PROMOTED), ("globally-unique", "instances that are told apart")];
-    let mut reasons: Vec<&'static str> =
-        flags.iter().filter(|(meta, _)| metas.flag(meta, false)).map(|(_, reason)| *reason).collect();
+    let mut reasons = Vec::new();
+    if metas.flag("globally-unique", false) {
+        reasons.push("instances that are told apart");
+    }
     if metas.get("clone-node-max").and_then(leading).is_some_and(|count| count < 1) {
         reasons.push("no instance is allowed on any node");
     }

@@ -4,12 +4,14 @@ use roxmltree::Node;
 
 use super::super::components::strong_components;
 use super::super::index::ResourceIdx;
-use super::super::number::is_true;
+use super::super::number::{is_true, leading};
+use super::super::promotion::Role;
 use super::super::score::AllocationScore;
 use super::super::working_set::{Colocation, Unsupported};
 use super::Reader;
-use super::document::{children, id, required, wrong};
+use super::document::{child, children, id, required, wrong};
 use super::locations::score;
+use super::roles::{is_promoted, is_unpromoted};
 use super::sets::{NamedResources, is_sequential};
 use htools_ganeti::input::error::Result;
 
@@ -17,7 +19,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn read_colocations(&mut self) -> Result<()> {
         let Some(section) = self.section("constraints") else { return Ok(()) };
         for constraint in children(section, "rsc_colocation") {
-            if let Some(reason) = unsupported_reason(constraint) {
+            if let Some(reason) = unsupported_reason(constraint, self.follows_roles) {
                 self.report_unsupported(constraint, reason);
                 continue;
             }
@@ -53,12 +55,32 @@ impl<'a, 'i> Reader<'a, 'i> {
             return Ok(());
         }
         let score = score(self.source, constraint)?;
+        let role = |attribute| colocated_role(constraint.attribute(attribute));
+        let roles = ColocatedRoles { dependent: role("rsc-role"), primary: role("with-rsc-role") };
         for dependent in &dependents.all {
             for primary in &primaries.all {
-                self.colocate(constraint, *dependent, *primary, score)?;
+                self.colocate(constraint, *dependent, *primary, score, roles)?;
             }
         }
         Ok(())
+    }
+
+    /// Returns true for a clone without roles, unless it has an instance for every host and must be with others.
+    fn is_partial(&self, primary: ResourceIdx, score: AllocationScore) -> bool {
+        let details = self.set.resource(primary);
+        let is_everywhere = details.members.len() >= self.set.hosts.len();
+        let is_plain = details.is_clone() && details.promotion.is_none();
+        is_plain && (score != AllocationScore::INFINITY || !is_everywhere)
+    }
+
+    /// Returns true if the status gives times of membership, as releases after 2.1.5 do.
+    fn has_times_of_membership(&self) -> bool {
+        let status = child(self.root, "status");
+        let is_time = |state: Node<'_, '_>| {
+            let since = state.attribute("in_ccm").and_then(leading);
+            since.is_some_and(|since| since > 1)
+        };
+        status.into_iter().flat_map(|status| children(status, "node_state")).any(is_time)
     }
 
     /// Leaves out colocations of clones with resources that, directly or through others, want to be with them.
@@ -95,6 +117,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     fn colocate_sets(&mut self, constraint: Node<'a, 'i>, sets: &[Node<'a, 'i>]) -> Result<()> {
         // By set: the dependents for the next set, and the primaries for the set before.
         let mut all = Vec::new();
+        let role = |set: &Node<'a, 'i>| colocated_role(set.attribute("role"));
         for set in sets {
             let members = self.members_of_set(constraint, *set)?;
             all.push(match (is_sequential(*set), &members[..]) {
@@ -106,10 +129,12 @@ impl<'a, 'i> Reader<'a, 'i> {
             }
         }
         let strength = score(self.source, constraint)?;
-        for ((dependents, _), (_, primaries)) in all.iter().zip(all.iter().skip(1)) {
+        let pairs = all.iter().zip(all.iter().skip(1)).zip(sets.iter().zip(&sets[1..]));
+        for (((dependents, _), (_, primaries)), (set, next)) in pairs {
+            let roles = ColocatedRoles { dependent: role(set), primary: role(next) };
             for dependent in dependents {
                 for primary in primaries {
-                    self.colocate(constraint, *dependent, *primary, strength)?;
+                    self.colocate(constraint, *dependent, *primary, strength, roles)?;
                 }
             }
         }
@@ -123,10 +148,12 @@ impl<'a, 'i> Reader<'a, 'i> {
         members: &[ResourceIdx],
     ) -> Result<()> {
         let strength = score(self.source, if set.has_attribute("score") { set } else { constraint })?;
+        let role = colocated_role(set.attribute("role"));
+        let roles = ColocatedRoles { dependent: role, primary: role };
         if strength < AllocationScore::ZERO {
             for (at, dependent) in members.iter().enumerate() {
                 for primary in &members[..at] {
-                    self.colocate(constraint, *dependent, *primary, strength)?;
+                    self.colocate(constraint, *dependent, *primary, strength, roles)?;
                 }
             }
             return Ok(());
@@ -134,7 +161,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let forward = set.attribute("ordering").is_none_or(|ordering| ordering == "group");
         for pair in members.windows(2) {
             let (dependent, primary) = if forward { (pair[1], pair[0]) } else { (pair[0], pair[1]) };
-            self.colocate(constraint, dependent, primary, strength)?;
+            self.colocate(constraint, dependent, primary, strength, roles)?;
         }
         Ok(())
     }
@@ -145,11 +172,34 @@ impl<'a, 'i> Reader<'a, 'i> {
         dependent: ResourceIdx,
         primary: ResourceIdx,
         score: AllocationScore,
+        roles: ColocatedRoles,
     ) -> Result<()> {
         if dependent == primary {
             return Err(wrong(self.source, constraint, "the resource is colocated with itself"));
         }
         if score == AllocationScore::ZERO {
+            return Ok(());
+        }
+        let has_roles = |resource: ResourceIdx| self.set.resource(resource).promotion.is_some();
+        let reason = if roles.dependent.is_some() && !has_roles(dependent)
+            || roles.primary.is_some() && !has_roles(primary)
+        {
+            Some("a colocation for a role that the resource does not have")
+        } else if roles.dependent.is_some() && self.set.resource(primary).is_group() && !score.is_infinite() {
+            Some("a colocation of a role with a group that need not be followed")
+        } else if roles.dependent.is_some() && has_roles(primary) && roles.dependent != roles.primary {
+            Some("a colocation of two different roles")
+        } else if roles.dependent.is_some() && self.is_partial(primary, score) {
+            Some("a colocation of a role with a clone that does not run everywhere, or apart from one")
+        } else if roles.dependent == Some(Role::Promoted) && self.has_times_of_membership() {
+            Some(
+                "a colocation of promoted instances in a cluster of a release that follows it in another way",
+            )
+        } else {
+            None
+        };
+        if let Some(reason) = reason {
+            self.report_unsupported(constraint, reason);
             return Ok(());
         }
         let influence =
@@ -163,20 +213,39 @@ impl<'a, 'i> Reader<'a, 'i> {
                 .attribute("node-attribute")
                 .filter(|name| *name != "#uname")
                 .map(str::to_owned),
+            dependent_role: roles.dependent,
+            primary_role: roles.primary,
             influence,
         });
         Ok(())
     }
 }
 
-/// Reason why a colocation is not supported, if any.
-fn unsupported_reason(constraint: Node<'_, '_>) -> Option<&'static str> {
-    let role = |name| constraint.attribute(name).is_some_and(|role| role != "Started");
+/// Roles of the two sides of a colocation; `None` for any.
+#[derive(Debug, Clone, Copy)]
+struct ColocatedRoles {
+    dependent: Option<Role>,
+    primary: Option<Role>,
+}
+
+/// The role of a name in a colocation; `None` for any.
+fn colocated_role(name: Option<&str>) -> Option<Role> {
+    match name {
+        Some(name) if is_promoted(name) => Some(Role::Promoted),
+        Some(name) if is_unpromoted(name) => Some(Role::Unpromoted),
+        _ => None,
+    }
+}
+
+/// Reason why a colocation is not supported, if any. Roles are supported if `follows_roles`.
+fn unsupported_reason(constraint: Node<'_, '_>, follows_roles: bool) -> Option<&'static str> {
+    let is_known = |role: &str| role == "Started" || follows_roles && colocated_role(Some(role)).is_some();
+    let role = |name| constraint.attribute(name).is_some_and(|role| !is_known(role));
     if role("rsc-role") || role("with-rsc-role") {
         return Some("a colocation for a role");
     }
     for set in children(constraint, "resource_set") {
-        if set.attribute("role").is_some_and(|role| role != "Started") {
+        if set.attribute("role").is_some_and(|role| !is_known(role)) {
             return Some("a colocation for a role");
         }
         if set.has_attribute("id-ref") {

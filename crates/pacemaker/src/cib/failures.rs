@@ -9,11 +9,18 @@ use super::on_fail::{FailureRules, OnFail};
 /// Reason why a resource with other roles than started and stopped is not supported.
 pub(super) const PROMOTED: &str = "a resource that is promoted";
 
+/// Reason why a resource without roles is not supported if it is degraded.
+pub(super) const DEGRADED: &str = "a resource that is degraded";
+
 /// Outcome of the operations of a resource on a host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct PastOutcome {
     /// True if it runs there, or may.
     pub(super) active: bool,
+    /// True if it runs there in the promoted role, or may.
+    pub(super) promoted: bool,
+    /// True if it could not be promoted there.
+    pub(super) failed_promotion: bool,
     /// True if it was not yet known to be started when the document was written.
     pub(super) starting: bool,
     /// Reaction to its failures.
@@ -58,6 +65,7 @@ pub(super) fn outcome(
         // An unmanaged resource that does not run was stopped by an administrator.
         if !managed && operation.code == 7 && operation.is_judged() {
             (now.active, now.starting, now.on_fail) = (false, false, OnFail::Ignore);
+            now.promoted = false;
         } else {
             let migration = || MigrationOutcome::of(operation, &operations[at + 1..], here);
             now.follow(operation, rules, fencing, &migration, &mut failed);
@@ -93,43 +101,40 @@ impl PastOutcome {
                 self.forgive();
                 return;
             }
-            -1 => return,
+            -1 => {
+                self.promoted |= key.name == "promote";
+                return;
+            }
             _ => {}
         }
         let (probes, judged) = (operation.probes(), operation.is_judged());
-        if judged && matches!(operation.code, 190 | 191) {
-            self.unsupported = Some("a resource that is degraded");
-        }
-        let changes_role = matches!(key.name, "promote" | "demote");
-        if judged && matches!(operation.code, 8 | 9) || changes_role {
-            self.unsupported = Some(PROMOTED);
-        }
-        // The resource runs as intended.
-        if judged && (operation.code == 8 || changes_role && operation.code == 0) {
-            self.active = true;
+        if self.follow_role(operation) {
             return;
         }
         let absent = probes && (operation.status == 7 || judged && matches!(operation.code, 2 | 5));
         if absent {
             (self.active, self.starting, self.banned) = (false, false, true);
+            self.promoted = false;
             return;
         }
         if judged
             && operation.code == 7
             && (probes || (operation.expected == Some(7) && operation.status == 0))
         {
-            (self.active, self.starting) = (false, false);
+            (self.active, self.starting, self.promoted) = (false, false, false);
             self.on_fail = OnFail::Ignore;
             return;
         }
-        if judged && operation.code == 0 {
+        if judged && operation.code == 0 && operation.expected != Some(8) {
             match key.name {
                 "start" => {
-                    (self.active, self.starting) = (true, false);
+                    (self.active, self.starting, self.promoted) = (true, false, false);
+                    self.failed_promotion = false;
                     self.forgive();
                 }
                 "stop" => {
-                    (self.active, self.starting) = (false, false);
+                    (self.active, self.starting, self.promoted) = (false, false, false);
+                    self.failed_promotion = false;
                     (self.begun, self.left) = (None, false);
                     self.forgive();
                 }
@@ -144,7 +149,9 @@ impl PastOutcome {
             return;
         }
         *last_failed = Some(key);
-        self.fail(operation, rules.of(key, fencing));
+        let on_fail = rules.of(key, fencing);
+        self.fail_in_role(operation, on_fail);
+        self.fail(operation, on_fail);
     }
 
     /// Takes in a live migration, as seen by one of its two hosts.
@@ -191,7 +198,7 @@ impl PastOutcome {
         let fatal = operation.status == 6 || operation.is_judged() && operation.code == 6;
         if !matches!(
             operation.name.as_str(),
-            "start" | "stop" | "monitor" | "asyncmon" | "migrate_to" | "migrate_from"
+            "start" | "stop" | "monitor" | "asyncmon" | "migrate_to" | "migrate_from" | "promote" | "demote"
         ) {
             self.leave_beyond("a failed operation that is not known");
         }
@@ -210,19 +217,19 @@ impl PastOutcome {
     }
 
     /// Notes the first reason why it is not supported.
-    fn leave_beyond(&mut self, reason: &'static str) {
+    pub(super) fn leave_beyond(&mut self, reason: &'static str) {
         self.unsupported.get_or_insert(reason);
     }
 
     /// Forgives failures that affect only the resource, after a successful start, stop or arrival.
-    fn forgive(&mut self) {
+    pub(super) fn forgive(&mut self) {
         if self.on_fail <= OnFail::Block {
             self.on_fail = OnFail::Ignore;
         }
     }
 
     pub(super) fn failed(&self) -> bool {
-        self.active && self.on_fail > OnFail::Ignore
+        self.active && self.on_fail > OnFail::Demote
     }
 
     pub(super) fn condition(&self) -> RunCondition {

@@ -9,7 +9,7 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::{is_true, leading};
 use super::super::score::AllocationScore;
 use super::super::working_set::{
-    Colocation, GuestParts, HostState, OrderStrength, Resource, RunCondition, StartOrder,
+    Colocation, GuestParts, HostState, OrderStrength, OrderedTask, Resource, RunCondition, StartOrder,
 };
 use super::Reader;
 use super::document::{child, children, id};
@@ -274,12 +274,16 @@ impl<'a, 'i> Reader<'a, 'i> {
             primary: machine,
             score: AllocationScore::INFINITY,
             attribute: None,
+            dependent_role: None,
+            primary_role: None,
             influence: true,
         });
         self.set.orders.push(StartOrder {
             id,
             first: machine,
             then: connection,
+            first_task: OrderedTask::Start,
+            then_task: OrderedTask::Start,
             strength: OrderStrength::Mandatory,
             symmetrical: true,
         });

@@ -7,6 +7,7 @@ use super::super::score::AllocationScore;
 use super::super::working_set::LocationScore;
 use super::Reader;
 use super::document::{children, id, wrong};
+use super::roles::is_promoted;
 use super::rules;
 use htools_ganeti::input::error::Result;
 
@@ -24,13 +25,9 @@ impl<'a, 'i> Reader<'a, 'i> {
                 self.report_unsupported(constraint, reason);
                 continue;
             }
-            let role = constraint.attribute("role").unwrap_or_default();
-            let counts = role == "Started" || rules::is_role_of_all(role);
             for resource in self.located(constraint)? {
                 self.confine(constraint, resource);
-                if counts {
-                    self.locate(constraint, resource)?;
-                }
+                self.locate(constraint, resource)?;
             }
         }
         Ok(())
@@ -90,23 +87,34 @@ impl<'a, 'i> Reader<'a, 'i> {
         let exclusive = is_exclusive(constraint);
         let is_unsought = constraint.attribute("resource-discovery") == Some("never");
         let unsought = &mut self.unsought;
-        let mut push = |host, score| {
+        let set = &mut self.set;
+        let (locations, promoted) = (&mut set.locations, &mut set.promotion_locations);
+        let mut push = |is_promoted: bool, host, score| {
             let id = id(constraint).to_owned();
-            unsought.extend(is_unsought.then_some((resource, host)));
-            self.set.locations.push(LocationScore { id, resource, host, score, exclusive });
+            unsought.extend((is_unsought && !is_promoted).then_some((resource, host)));
+            let scores = if is_promoted { &mut *promoted } else { &mut *locations };
+            scores.push(LocationScore { id, resource, host, score, exclusive });
         };
         if let Some(name) = constraint.attribute("node") {
             let score = score(self.source, constraint)?;
+            let role = constraint.attribute("role").unwrap_or_default();
+            let counts = role == "Started" || rules::is_role_of_all(role);
             // A node that does not exist needs no score.
-            self.hosts.get(name).into_iter().for_each(|host| push(*host, score));
+            if counts || is_promoted(role) {
+                self.hosts.get(name).into_iter().for_each(|host| push(!counts, *host, score));
+            }
             return Ok(());
         }
-        let counts = |rule: &Node<'_, '_>| rules::is_role_of_all(rule.attribute("role").unwrap_or_default());
-        for rule in children(constraint, "rule").filter(counts) {
-            let hosts = self.set.hosts.iter().enumerate().map(|(at, host)| (HostIdx::new(at), host));
+        // The role of the constraint does not count for its rules.
+        for rule in children(constraint, "rule") {
+            let role = rule.attribute("role").unwrap_or_default();
+            if !rules::is_role_of_all(role) && !is_promoted(role) {
+                continue;
+            }
+            let hosts = set.hosts.iter().enumerate().map(|(at, host)| (HostIdx::new(at), host));
             let mut scored = Vec::new();
-            for (host, node) in hosts
-                .filter(|(at, host)| rules::holds(rule, host, self.set.coordinator == Some(*at), &self.clock))
+            for (host, node) in
+                hosts.filter(|(at, host)| rules::holds(rule, host, set.coordinator == Some(*at), &self.clock))
             {
                 let score = match rule.attribute("score-attribute") {
                     Some(name) => node
@@ -118,7 +126,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 // Pacemaker quirk: rules of this kind start from the host's own score.
                 scored.push((host, if rules::is_any(rule) { node.worth().plus(score) } else { score }));
             }
-            scored.into_iter().for_each(|(host, score)| push(host, score));
+            scored.into_iter().for_each(|(host, score)| push(is_promoted(role), host, score));
         }
         Ok(())
     }

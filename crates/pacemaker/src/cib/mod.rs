@@ -23,9 +23,11 @@ mod orders;
 mod orphans;
 mod parameters;
 mod plain;
+mod promotable;
 mod properties;
 mod resources;
 mod revisions;
+mod roles;
 mod rules;
 mod run_places;
 mod sets;
@@ -58,6 +60,7 @@ use htools_ganeti::input::error::{LoadError, Result};
 use htools_model::shown::shown_source;
 pub use keys::tag_name;
 use plain::{PlainHistories, TakenHistory};
+pub use promotable::{CibReading, RoleReading};
 use properties::Properties;
 pub(super) use properties::amount;
 use unfencing::UnfencingDevice;
@@ -91,11 +94,12 @@ pub(crate) fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
     read_with(from, source, GuestReading::Unsupported)
 }
 
-/// Reads a CIB from a stream, with guest nodes treated as `guests` says. Errors name `source`.
+/// Reads a CIB from a stream, with guest nodes and roles treated as `reading` says. Errors name `source`.
 ///
 /// # Errors
 /// Fails if it cannot be read, is no CIB, or contradicts itself.
-pub fn read_with(from: impl Read, source: &str, guests: GuestReading) -> Result<WorkingSet> {
+pub fn read_with(from: impl Read, source: &str, reading: impl Into<CibReading>) -> Result<WorkingSet> {
+    let CibReading { guests, roles } = reading.into();
     let unreadable = |e| LoadError::one_line(&shown_source(source), &format!("cannot be read: {e}"));
     let histories = PlainHistories::of(from).map_err(unreadable)?;
     let document = document::parse(decode(&histories.rest, source)?, source)?;
@@ -105,7 +109,9 @@ pub fn read_with(from: impl Read, source: &str, guests: GuestReading) -> Result<
         return Err(LoadError::one_line(&shown_source(source), problem));
     };
     let read = |follows_guests| {
-        Reader::new(source, root, configuration, &histories.taken, follows_guests).working_set()
+        let mut reader = Reader::new(source, root, configuration, &histories.taken, follows_guests);
+        reader.follows_roles = roles == RoleReading::Followed;
+        reader.working_set()
     };
     let set = read(guests != GuestReading::Unsupported)?;
     match guests {
@@ -183,6 +189,12 @@ struct Reader<'a, 'i> {
     unscored: ScoreTable,
     /// True if VMs with guest nodes are hosts.
     follows_guests: bool,
+    /// By host, marks of the resources that are known not to run there.
+    probed: OnceCell<Vec<HashSet<NameMark>>>,
+    /// True if promotable clones are supported.
+    follows_roles: bool,
+    /// True if promoted instances are demoted without quorum.
+    demotes_without_quorum: bool,
     /// The supported guest nodes.
     guests: Vec<GuestDraft<'a, 'i>>,
 }
@@ -230,6 +242,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             inside: OnceCell::new(),
             unscored: ScoreTable::default(),
             follows_guests,
+            probed: OnceCell::new(),
+            follows_roles: false,
+            demotes_without_quorum: false,
             guests: Vec::new(),
         }
     }
@@ -321,7 +336,10 @@ impl<'a, 'i> Reader<'a, 'i> {
                     "a cluster without quorum that fences itself (no-quorum-policy=suicide)",
                 ),
                 // The policy `demote` stops resources that have no roles.
-                _ => self.set.without_quorum = Some(QuorumPolicy::Stop),
+                policy => {
+                    self.demotes_without_quorum = policy == "demote";
+                    self.set.without_quorum = Some(QuorumPolicy::Stop);
+                }
             }
         }
         self.health = HealthScores::of(&options);

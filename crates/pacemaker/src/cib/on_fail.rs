@@ -5,6 +5,7 @@ use roxmltree::Node;
 use super::Reader;
 use super::document::{child, children};
 use super::history::OperationKey;
+use super::roles::is_promoted;
 use super::spans::milliseconds;
 
 /// Reaction to a failed operation, by the values of `on-fail`. Later ones outweigh earlier ones.
@@ -13,6 +14,8 @@ pub(super) enum OnFail {
     /// The result counts as intended.
     #[default]
     Ignore,
+    /// The resource is demoted.
+    Demote,
     /// The resource is restarted.
     Restart,
     /// The resource is left alone.
@@ -30,6 +33,8 @@ pub(super) enum OnFail {
 pub(super) struct FailureRules<'a> {
     /// By operation, its value, if there is one. Of two entries for an operation, the first wins.
     of_operations: Vec<(OperationKey<'a>, Option<&'a str>)>,
+    /// Recurring monitors of promoted instances.
+    of_promoted: Vec<OperationKey<'a>>,
     /// The value for all other operations.
     of_all: Option<&'a str>,
     /// Time after which a failure is forgotten, in seconds.
@@ -45,10 +50,26 @@ impl FailureRules<'_> {
         }
     }
 
+    /// Returns true for a recurring monitor of promoted instances.
+    fn is_of_promoted(&self, key: OperationKey<'_>) -> bool {
+        key.interval > 0 && self.of_promoted.contains(&key)
+    }
+
+    /// The reaction to a failed demotion without a value of its own: that to a failed monitor of promoted instances.
+    fn of_demotion(&self, key: OperationKey<'_>) -> Option<&str> {
+        let mut promoted = self.of_promoted.iter().filter(|_| key.name == "demote");
+        let word = |monitor: &OperationKey<'_>| {
+            let own = self.of_operations.iter().find(|(other, _)| other == monitor);
+            own.and_then(|(_, word)| *word)
+        };
+        promoted.find_map(word).filter(|word| *word != "demote")
+    }
+
     /// The reaction to a failed operation.
     pub(super) fn of(&self, key: OperationKey<'_>, fencing: bool) -> OnFail {
         let own = self.of_operations.iter().find(|(other, _)| *other == key);
-        let word = own.and_then(|(_, word)| *word).or(self.of_all);
+        let own = own.and_then(|(_, word)| *word);
+        let word = own.or_else(|| self.of_demotion(key)).or(self.of_all);
         let stops = key.name == "stop";
         let usual = match (stops, fencing) {
             (false, _) => OnFail::Restart,
@@ -59,6 +80,7 @@ impl FailureRules<'_> {
             Some("ignore" | "nothing") => OnFail::Ignore,
             Some("block") => OnFail::Block,
             Some("restart") => OnFail::Restart,
+            Some("demote") if key.name == "promote" || self.is_of_promoted(key) => OnFail::Demote,
             Some("fence") if fencing => OnFail::Fence,
             Some("fence") => OnFail::Stop,
             Some("stop") if !stops => OnFail::Stop,
@@ -94,7 +116,12 @@ impl<'a, 'i> Reader<'a, 'i> {
             let word = operation.attribute("on-fail").or_else(|| metas.get("on-fail"));
             let name = operation.attribute("name").unwrap_or_default();
             let interval = operation.attribute("interval").map_or(0, milliseconds);
-            rules.of_operations.push((OperationKey { name, interval }, word));
+            let key = OperationKey { name, interval };
+            let role = operation.attribute("role").or_else(|| metas.get("role"));
+            if name == "monitor" && role.is_some_and(is_promoted) {
+                rules.of_promoted.push(key);
+            }
+            rules.of_operations.push((key, word));
         }
         rules
     }

@@ -5,17 +5,20 @@ use roxmltree::Node;
 use super::super::index::ResourceIdx;
 use super::super::number::is_true;
 use super::super::score::AllocationScore;
-use super::super::working_set::{ChoiceOrder, OrderStrength, OrderedPair, StartOrder};
+use super::super::working_set::{ChoiceOrder, OrderStrength, OrderedPair, OrderedTask, StartOrder};
 use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::sets::is_sequential;
 use htools_ganeti::input::error::Result;
 
+/// Reason why an order is not supported of which one of several is enough.
+const CHOICE_OF_OTHERS: &str = "an order of other actions than starts, of which some are enough";
+
 impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn read_orders(&mut self) -> Result<()> {
         let Some(section) = self.section("constraints") else { return Ok(()) };
         for constraint in children(section, "rsc_order") {
-            if let Some(reason) = unsupported_reason(constraint) {
+            if let Some(reason) = unsupported_reason(constraint, self.follows_roles) {
                 self.report_unsupported(constraint, reason);
                 continue;
             }
@@ -23,12 +26,21 @@ impl<'a, 'i> Reader<'a, 'i> {
             if sets.is_empty() {
                 let name = |attribute| required(self.source, constraint, attribute);
                 let (first, then) = (name("first")?, name("then")?);
+                let tasks = ["first-action", "then-action"].map(|name| constraint.attribute(name));
+                if first == then && tasks == [Some("demote"), Some("promote")] {
+                    // Every clone is demoted before it is promoted.
+                    continue;
+                }
                 if first == then {
                     return Err(wrong(self.source, constraint, "the resource is ordered after itself"));
                 }
                 let (first, then) = (self.named(constraint, first)?, self.named(constraint, then)?);
+                let tasks = OrderedTasks::of(
+                    constraint.attribute("first-action"),
+                    constraint.attribute("then-action"),
+                );
                 for first in &first.all {
-                    then.all.iter().for_each(|then| self.order(constraint, *first, *then));
+                    then.all.iter().for_each(|then| self.order(constraint, *first, *then, tasks));
                 }
             }
             self.order_sets(constraint, &sets)?;
@@ -50,9 +62,18 @@ impl<'a, 'i> Reader<'a, 'i> {
                     beginners.iter().map(|then| OrderedPair { first: *first, then: *then })
                 });
                 if is_choice(earlier) {
+                    let is_other =
+                        |set: Node<'a, 'i>| set.attribute("action").is_some_and(|task| task != "start");
+                    if is_other(earlier) || is_other(*set) {
+                        self.report_unsupported(constraint, CHOICE_OF_OTHERS);
+                    }
                     self.choose(constraint, earlier, &firsts, &members, pairs.collect());
                 } else {
-                    pairs.for_each(|pair| self.order(constraint, pair.first, pair.then));
+                    let tasks = OrderedTasks::of(
+                        Some(earlier.attribute("action").unwrap_or("start")),
+                        Some(set.attribute("action").unwrap_or("start")),
+                    );
+                    pairs.for_each(|pair| self.order(constraint, pair.first, pair.then, tasks));
                 }
             }
             before = Some((*set, members));
@@ -86,22 +107,32 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     fn order_members(&mut self, constraint: Node<'a, 'i>, set: Node<'a, 'i>, members: &[ResourceIdx]) {
         let is_serial = strength(constraint) == OrderStrength::Serialize;
+        let tasks = OrderedTasks::of(set.attribute("action"), None);
         for (at, then) in members.iter().enumerate() {
             let from = match (is_serial, is_sequential(set)) {
                 (true, _) => 0,
                 (false, true) => at.saturating_sub(1),
                 (false, false) => at,
             };
-            members[from..at].iter().for_each(|first| self.order(constraint, *first, *then));
+            members[from..at].iter().for_each(|first| self.order(constraint, *first, *then, tasks));
         }
     }
 
-    fn order(&mut self, constraint: Node<'a, 'i>, first: ResourceIdx, then: ResourceIdx) {
+    fn order(
+        &mut self,
+        constraint: Node<'a, 'i>,
+        first: ResourceIdx,
+        then: ResourceIdx,
+        tasks: OrderedTasks,
+    ) {
         let strength = strength(constraint);
         let symmetrical = is_symmetrical(constraint, strength);
         let id = id(constraint).to_owned();
         let one_of_a_clone = is_choice(constraint) && self.set.resource(first).is_clone();
         if let Some(enough) = self.enough.get(&first).copied().or(one_of_a_clone.then_some(1)) {
+            if !tasks.are_starts() {
+                return self.report_unsupported(constraint, CHOICE_OF_OTHERS);
+            }
             self.set.choices.push(ChoiceOrder {
                 mark: format!("clone-one-or-more:{id}"),
                 id,
@@ -113,7 +144,20 @@ impl<'a, 'i> Reader<'a, 'i> {
             });
             return;
         }
-        self.set.orders.push(StartOrder { id, first, then, strength, symmetrical });
+        let (first_task, then_task) = (tasks.first, tasks.then);
+        let has_roles = |resource: ResourceIdx| self.set.resource(resource).promotion.is_some();
+        let lacks_role = |resource, task| {
+            matches!(task, OrderedTask::Promote | OrderedTask::Demote) && !has_roles(resource)
+        };
+        if lacks_role(first, first_task) || lacks_role(then, then_task) {
+            return self.report_unsupported(constraint, "an order of promotions of a resource without roles");
+        }
+        let of_instances = tasks.first == OrderedTask::Demote && self.set.resource(then).is_clone();
+        if strength == OrderStrength::Mandatory && (of_instances || !tasks.are_followed(symmetrical)) {
+            let reason = "a mandatory order of actions that are not followed in this combination";
+            return self.report_unsupported(constraint, reason);
+        }
+        self.set.orders.push(StartOrder { id, first, then, first_task, then_task, strength, symmetrical });
     }
 
     /// Reports constraints of other kinds as unsupported.
@@ -124,6 +168,36 @@ impl<'a, 'i> Reader<'a, 'i> {
                 self.report_unsupported(constraint, "a constraint of another kind");
             }
         }
+    }
+}
+
+/// The actions of the two sides of an order.
+#[derive(Debug, Clone, Copy)]
+struct OrderedTasks {
+    first: OrderedTask,
+    then: OrderedTask,
+}
+
+impl OrderedTasks {
+    /// The actions by their names. Without one for the second side, it is that of the first.
+    fn of(first: Option<&str>, then: Option<&str>) -> OrderedTasks {
+        let parse = |name: &str| name.parse().unwrap_or(OrderedTask::Start);
+        let first = first.map_or(OrderedTask::Start, parse);
+        OrderedTasks { first, then: then.map_or(first, parse) }
+    }
+
+    /// Returns true if the effects of such a mandatory order are known.
+    fn are_followed(self, symmetrical: bool) -> bool {
+        use OrderedTask::{Demote, Promote, Start, Stop};
+        match (self.first, self.then) {
+            (Start | Promote, Start | Promote) | (Stop, Stop | Start) => true,
+            (Demote, Stop | Demote) => !symmetrical,
+            _ => false,
+        }
+    }
+
+    fn are_starts(self) -> bool {
+        self.first == OrderedTask::Start && self.then == OrderedTask::Start
     }
 }
 
@@ -164,13 +238,15 @@ fn standing_for_all<'m>(
 }
 
 /// Reason why an order is not supported, if any.
-fn unsupported_reason(constraint: Node<'_, '_>) -> Option<&'static str> {
-    let action = |name| constraint.attribute(name).is_some_and(|action| action != "start");
+fn unsupported_reason(constraint: Node<'_, '_>, follows_roles: bool) -> Option<&'static str> {
+    let is_other =
+        |action: &str| action != "start" && (!follows_roles || action.parse::<OrderedTask>().is_err());
+    let action = |name| constraint.attribute(name).is_some_and(is_other);
     if action("first-action") || action("then-action") {
         return Some("an order of other actions than starts");
     }
     children(constraint, "resource_set").find_map(|set| {
-        if set.attribute("action").is_some_and(|action| action != "start") {
+        if set.attribute("action").is_some_and(is_other) {
             return Some("an order of other actions than starts");
         }
         set.has_attribute("id-ref").then_some("a set by reference (id-ref)")

@@ -107,6 +107,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 }
                 "group" => self.read_group(node, &defaults)?,
                 "clone" => self.read_clone(node, &defaults)?,
+                "master" if self.follows_roles => self.read_clone(node, &defaults)?,
                 "template" => {}
                 other => {
                     let reason = BEYOND.iter().find(|(name, _)| *name == other).map(|(_, reason)| *reason);
@@ -196,6 +197,8 @@ impl<'a, 'i> Reader<'a, 'i> {
                 primary: pair[0],
                 score: AllocationScore::INFINITY,
                 attribute: None,
+                dependent_role: None,
+                primary_role: None,
                 influence: self.set.resource(pair[1]).critical,
             });
         }
@@ -336,6 +339,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             released: false,
             known_by: None,
             condition: RunCondition::Sound,
+            promoted: false,
+            demoted: false,
+            promotion: None,
             revision: Revision::None,
             failed_on: Vec::new(),
             surplus: false,

@@ -16,6 +16,26 @@ pub(super) struct Sending {
     to: HostIdx,
 }
 
+/// Roles of a primitive by its operations.
+#[derive(Debug, Default)]
+pub(super) struct PastRoles {
+    /// Hosts on which it runs in the promoted role.
+    pub(super) promoted: Vec<HostIdx>,
+    /// Hosts on which a failure demotes it.
+    pub(super) demoted: Vec<HostIdx>,
+    /// Hosts on which it could not be promoted.
+    pub(super) failed_promotion: Vec<HostIdx>,
+}
+
+impl PastRoles {
+    /// Adds the roles of another instance.
+    pub(super) fn append(&mut self, mut other: PastRoles) {
+        self.promoted.append(&mut other.promoted);
+        self.demoted.append(&mut other.demoted);
+        self.failed_promotion.append(&mut other.failed_promotion);
+    }
+}
+
 /// Hosts of a primitive, and effects of its failures.
 #[derive(Debug, Default)]
 pub(super) struct RunPlaces {
@@ -25,6 +45,8 @@ pub(super) struct RunPlaces {
     pub(super) banned: Vec<HostIdx>,
     /// Hosts on which it could not be stopped.
     pub(super) unstopped: Vec<HostIdx>,
+    /// Its roles.
+    pub(super) roles: PastRoles,
     /// True if it must stay down, and with it the whole clone, if it is an instance.
     pub(super) stopped: bool,
     /// True if it must be left alone.
@@ -186,7 +208,10 @@ impl Reader<'_, '_> {
         }
         if past.active && is_there {
             places.suppose(host, past.condition());
+            places.roles.promoted.extend(past.promoted.then_some(host));
+            places.roles.demoted.extend((past.on_fail == OnFail::Demote).then_some(host));
         }
+        places.roles.failed_promotion.extend(past.failed_promotion.then_some(host));
         if !was_known && !places.active.is_empty() {
             places.known_by = Some(host);
         }

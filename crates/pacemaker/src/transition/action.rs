@@ -26,6 +26,14 @@ words!(
         Start = "start",
         /// All members of a group are started.
         Running = "running",
+        /// Promotes an instance; for a clone or a group, its parts begin to be promoted.
+        Promote = "promote",
+        /// All parts of a clone or a group are promoted.
+        Promoted = "promoted",
+        /// Demotes an instance; for a clone or a group, its parts begin to be demoted.
+        Demote = "demote",
+        /// All parts of a clone or a group are demoted.
+        Demoted = "demoted",
         /// Enough of several resources are started for those that follow.
         EnoughStarted = "one-or-more",
         /// Lets a host leave the cluster.

@@ -59,8 +59,9 @@ impl ResourceChange {
                 RunCondition::Sound => joins && details.left_on.is_empty(),
                 condition => condition == RunCondition::Supposed,
             };
-            // A resource cannot migrate to another agent.
-            details.allow_migrate && can_go && details.revision != Revision::Agent && is_left
+            let loses_role = details.promoted && !placed.promoted[resource.get()];
+            // A resource cannot migrate to another agent, or out of its role.
+            details.allow_migrate && !loses_role && can_go && details.revision != Revision::Agent && is_left
         };
         match (details.active, placed.host(resource)) {
             (None, None) => ResourceChange::Idle,
@@ -219,6 +220,19 @@ impl ResourceChange {
     }
 }
 
+/// Change of the role of a primitive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RoleChange {
+    /// The host on which it is demoted.
+    pub demoted_on: Option<HostIdx>,
+    /// The host on which it is promoted.
+    pub promoted_on: Option<HostIdx>,
+    /// True if it should be promoted but is not, as something that this needs is missing.
+    pub is_blocked: bool,
+    /// True if it is promoted in the end.
+    pub ends_promoted: bool,
+}
+
 /// Changes of all resources, and causes of those that do not follow from the resource's own place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResourceChanges {
@@ -228,6 +242,8 @@ pub struct ResourceChanges {
     pub by_place: Vec<ResourceChange>,
     /// Cause of each resource's change, if that is not its own place.
     pub causes: Vec<Option<WaitReason>>,
+    /// Change of the role of each primitive.
+    pub roles: Vec<RoleChange>,
     /// The hosts that are unfenced.
     pub unfenced: Vec<HostIdx>,
 }

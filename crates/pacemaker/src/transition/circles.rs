@@ -65,7 +65,7 @@ fn all_at_once(set: &WorkingSet, change: ResourceChange) -> Actions {
     let by_resource: Vec<ResourceChange> = set.resource_indices().map(change_of).collect();
     let causes = vec![None; by_resource.len()];
     let by_place = by_resource.clone();
-    let changes = ResourceChanges { by_resource, by_place, causes, unfenced: Vec::new() };
+    let changes = ResourceChanges { by_resource, by_place, causes, roles: Vec::new(), unfenced: Vec::new() };
     let mut actions = Actions::default();
     own::add(set, &changes, &mut actions);
     constraints::add(set, &changes, &mut actions);

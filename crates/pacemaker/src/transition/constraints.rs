@@ -9,7 +9,7 @@ use super::super::working_set::{
 };
 use super::action::ActionTask;
 use super::action::ActionTask::{
-    Fence, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped, Unfence,
+    Fence, MigrateFrom, MigrateTo, Promote, Running, Shutdown, Start, Stop, Stopped, Unfence,
 };
 use super::actions::Actions;
 use super::change::ResourceChanges;
@@ -23,6 +23,10 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
     // counts for these.
     let (mut started, mut stopped) = (HashSet::new(), HashSet::new());
     for (at, order) in set.orders.iter().enumerate().filter(|(_, order)| is_followed(set, order)) {
+        if !order.is_of_starts() {
+            constraints.other_order(order, WaitReason::Order(at));
+            continue;
+        }
         let pair = OrderedPair { first: order.first, then: order.then };
         let (starts, stops) = (started.insert(pair), order.symmetrical && stopped.insert(pair));
         for pair in std::iter::once(pair).chain(constraints.by_instance(order)) {
@@ -53,17 +57,17 @@ fn is_followed(set: &WorkingSet, order: &StartOrder) -> bool {
 }
 
 /// Effect of a failure of the earlier action on the later one.
-fn strength(order: OrderStrength) -> Strength {
+pub(super) fn strength(order: OrderStrength) -> Strength {
     match order {
         OrderStrength::Mandatory => Strength::Must,
         OrderStrength::Optional | OrderStrength::Serialize => Strength::Should,
     }
 }
 
-struct Constraints<'a> {
+pub(super) struct Constraints<'a> {
     set: &'a WorkingSet,
     changes: &'a ResourceChanges,
-    actions: &'a mut Actions,
+    pub(super) actions: &'a mut Actions,
 }
 
 impl Constraints<'_> {
@@ -122,7 +126,7 @@ impl Constraints<'_> {
 
     /// The last action of a kind on a resource; for a group, the mark after its members. Members do not wait for that
     /// of their own group.
-    fn end(
+    pub(super) fn end(
         &self,
         mark: ActionTask,
         own: ActionTask,
@@ -251,6 +255,10 @@ impl Constraints<'_> {
             if colocation.score != AllocationScore::MINUS_INFINITY {
                 continue;
             }
+            self.roles_apart(at, colocation);
+            if colocation.dependent_role.is_some() || colocation.primary_role.is_some() {
+                continue;
+            }
             let (one, other) = (colocation.dependent, colocation.primary);
             for (leaves, comes) in [(one, other), (other, one)] {
                 let is_whole = |resource| !self.set.resource(resource).is_primitive();
@@ -302,6 +310,7 @@ impl Constraints<'_> {
             for resource in self.set.resource_indices().filter(waits) {
                 let start = self.actions.first_with(&[MigrateTo, MigrateFrom, Start], resource);
                 self.actions.edge(fence, start, Strength::Must, why);
+                self.actions.edge(fence, self.actions.with(Promote, resource), Strength::Must, why);
             }
             let shutdown = self.set.coordinator.and_then(|host| self.actions.to(Shutdown, host));
             self.actions.edge(fence, shutdown, Strength::Must, why);

@@ -3,16 +3,18 @@
 
 mod instances;
 mod partial;
+mod roles;
 mod state;
 mod unfencing;
 
-use self::state::InducedChanges;
+use self::state::{InducedChanges, InducedRole};
 use self::unfencing::unfenced_hosts;
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::placing::AllPlaced;
+use super::super::promotion::Role;
 use super::super::score::AllocationScore;
-use super::super::working_set::{Revision, RunCondition, WorkingSet};
+use super::super::working_set::{OrderedTask, Revision, RunCondition, WorkingSet};
 use super::change::{ResourceChange, ResourceChanges};
 use super::needs::{Need, needs, only_stops};
 use super::wait::WaitReason;
@@ -42,6 +44,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
         unmatched: Vec::new(),
         waits: vec![false; count],
         awaited: vec![false; count],
+        roles: vec![InducedRole::default(); count],
         again: true,
     };
     // A guest node is fenced by a restart of its VM, which then does not migrate away with the resources in it.
@@ -54,7 +57,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
             other => other,
         };
     }
-    let awaited = set.orders.iter().map(|order| order.first);
+    let awaited = set.orders.iter().filter(|order| order.is_of_starts()).map(|order| order.first);
     let awaited = awaited.chain(set.choices.iter().flat_map(|choice| choice.firsts.iter().copied()));
     awaited.for_each(|first| induced.awaited[first.get()] = true);
     let (mut needs, stops) = (needs(set), only_stops(set));
@@ -70,8 +73,9 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     induced.hold_groups();
     induced.leave_unmanaged();
     induced.reload();
+    let roles = induced.role_changes();
     let InducedChanges { changes, by_place, causes, .. } = induced;
-    ResourceChanges { by_resource: changes, by_place, causes, unfenced }
+    ResourceChanges { by_resource: changes, by_place, causes, roles, unfenced }
 }
 
 /// Needs of resources in guest nodes for the VMs.
@@ -82,6 +86,8 @@ fn guest_needs(set: &WorkingSet, placed: &AllPlaced) -> Vec<Need> {
         needs.extend(there.map(|then| Need {
             first: parts.machine,
             then,
+            first_task: OrderedTask::Start,
+            then_task: OrderedTask::Start,
             symmetrical: true,
             why: WaitReason::Machine(parts.machine),
         }));
@@ -92,6 +98,13 @@ fn guest_needs(set: &WorkingSet, placed: &AllPlaced) -> Vec<Need> {
 impl InducedChanges<'_> {
     fn follow_need(&mut self, need: &Need) {
         let set = self.set;
+        match (need.first_task, need.then_task) {
+            (OrderedTask::Stop | OrderedTask::Demote, _) => return self.follow_need_of_stop(need),
+            (_, OrderedTask::Stop | OrderedTask::Demote) => return,
+            (_, OrderedTask::Promote) => return self.follow_need_of_promotion(need),
+            (OrderedTask::Promote, _) => return self.follow_need_of_promoted(need),
+            _ => {}
+        }
         if set.resource(need.then).is_group() && !self.waits[need.then.get()] {
             self.waits[need.then.get()] =
                 set.primitives(&need.first).iter().any(|first| self.of(*first).comes_up());
@@ -170,13 +183,27 @@ impl InducedChanges<'_> {
                 std::slice::from_ref(&colocation.primary)
             };
             // A primitive without a place is considered as long as others wait for it.
+            let is_promotion = colocation.primary_role == Some(Role::Promoted);
+            if colocation.primary_role == Some(Role::Unpromoted)
+                || colocation.dependent_role == Some(Role::Unpromoted)
+            {
+                continue;
+            }
             let is_thought_of = |part: &ResourceIdx| {
-                self.placed.host(*part).is_some() || (!primary.is_clone() && self.awaited[part.get()])
+                is_promotion && self.placed.promoted[part.get()]
+                    || !is_promotion && self.placed.host(*part).is_some()
+                    || (!primary.is_clone() && self.awaited[part.get()])
             };
-            let runs = |part: &ResourceIdx| self.of(*part).runs_on().is_some();
+            let runs = |part: &ResourceIdx| {
+                self.of(*part).runs_on().is_some() && (!is_promotion || self.is_to_be_promoted(*part))
+            };
             let are_simple = parts.iter().all(|part| set.resource(*part).is_primitive());
             if are_simple && parts.iter().any(is_thought_of) && !parts.iter().any(runs) {
                 for member in set.primitives(&colocation.dependent).iter() {
+                    if colocation.dependent_role.is_some() {
+                        self.block_promotion(*member);
+                        continue;
+                    }
                     let change = self.of(*member).not_started();
                     self.set(*member, change, WaitReason::Colocation(at));
                 }

@@ -10,13 +10,15 @@ pub(super) mod circles;
 mod constraints;
 mod induced;
 pub(super) mod needs;
+mod ordered;
 mod own;
+mod roles;
 mod room;
 mod sequence;
 pub(crate) mod wait;
 
 pub use self::action::{ActionTask, ChoiceMark, TransitionAction};
-pub use self::change::{ResourceChange, ResourceChanges};
+pub use self::change::{ResourceChange, ResourceChanges, RoleChange};
 pub use self::circles::WaitCircle;
 pub use self::wait::WaitReason;
 
@@ -67,6 +69,7 @@ pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> T
     let mut changes = induced::changes(set, placed);
     let mut actions = Actions::default();
     own::add(set, &changes, &mut actions);
+    roles::add(set, &changes, &mut actions);
     constraints::add(set, &changes, &mut actions);
     choices::add(set, &changes.by_resource, &mut actions);
     if strategy != Strategy::Default {

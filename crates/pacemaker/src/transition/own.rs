@@ -228,7 +228,8 @@ fn shut_down(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions)
             actions.edge(before, shutdown, Strength::Must, WaitReason::Shutdown(host));
         }
         let runs_here = |resource: &Resource| {
-            resource.is_primitive() && resource.active_hosts().any(|other| other == host)
+            resource.is_primitive()
+                && resource.active_hosts().chain(resource.left_on.iter().copied()).any(|other| other == host)
         };
         for resource in set.resource_indices().filter(|resource| runs_here(set.resource(*resource))) {
             let stop = actions.stop_on(resource, host);

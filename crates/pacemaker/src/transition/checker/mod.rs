@@ -5,8 +5,8 @@
 mod room;
 
 use super::action::ActionTask::{
-    EnoughStarted, Fence, LoadStopped, MigrateFrom, MigrateTo, Reload, Running, Shutdown, Start, Stop,
-    Stopped, Unfence,
+    Demote, Demoted, EnoughStarted, Fence, LoadStopped, MigrateFrom, MigrateTo, Promote, Promoted, Reload,
+    Running, Shutdown, Start, Stop, Stopped, Unfence,
 };
 use super::{ActionTask, ResourceChange, Transition, WaitReason};
 use crate::index::{AttributeIdx, HostIdx, ResourceIdx};
@@ -97,6 +97,8 @@ struct PrimitivePlace {
     under_way: Option<HostIdx>,
     /// The host that it left by a live migration, and on which it must still be stopped.
     left: Option<HostIdx>,
+    /// True if it is promoted where it runs.
+    promoted: bool,
 }
 
 impl TransitionChecker<'_> {
@@ -123,7 +125,7 @@ impl TransitionChecker<'_> {
         let under_way = details.sent_to.filter(|to| change.migrates() && change.starts_on() == Some(*to));
         let others = details.also_on.iter().filter(|host| !is_supposed && under_way != Some(**host));
         let also_on = others.chain(&details.left_on).copied().collect();
-        (PrimitivePlace { runs, under_way, left: None }, also_on)
+        (PrimitivePlace { runs, under_way, left: None, promoted: details.promoted }, also_on)
     }
 
     /// Carries out one step after the other.
@@ -166,7 +168,12 @@ impl TransitionChecker<'_> {
             }
         }
         for resource in self.set.resource_indices() {
-            let end = PrimitivePlace { runs: self.change(resource).runs_on(), under_way: None, left: None };
+            let end = PrimitivePlace {
+                runs: self.change(resource).runs_on(),
+                under_way: None,
+                left: None,
+                promoted: self.transition.changes.roles[resource.get()].ends_promoted,
+            };
             let is_primitive = self.set.resource(resource).is_primitive();
             if is_primitive && now[resource.get()] != end {
                 self.faults.push(TransitionFault::WrongEnd(resource));
@@ -194,7 +201,7 @@ impl TransitionChecker<'_> {
     /// Checks the promises of mandatory orders, in the end and on the way.
     fn orders(&mut self, placed: &AllPlaced) {
         let mut seen = HashSet::new();
-        for order in &self.set.orders {
+        for order in self.set.orders.iter().filter(|order| order.is_of_starts()) {
             if !seen.insert((order.first, order.then)) || order.strength != OrderStrength::Mandatory {
                 continue;
             }
@@ -332,16 +339,21 @@ fn after(
         // At the end of a live migration, this is only a mark.
         Start if still && now.runs == Some(host) => Some(now),
         Start if still && now.runs.is_none() => Some(PrimitivePlace { runs: Some(host), ..now }),
-        Stop if still && now.runs == Some(host) => Some(PrimitivePlace { runs: None, ..now }),
+        // What is promoted is demoted before it stops.
+        Stop if still && now.runs == Some(host) && !now.promoted => {
+            Some(PrimitivePlace { runs: None, ..now })
+        }
+        Promote if still && now.runs == Some(host) => Some(PrimitivePlace { promoted: true, ..now }),
+        Demote if still && now.runs == Some(host) => Some(PrimitivePlace { promoted: false, ..now }),
         Stop if now.left == Some(host) => Some(PrimitivePlace { left: None, ..now }),
         MigrateTo if still && now.runs == Some(host) && peer.is_some() => {
             Some(PrimitivePlace { under_way: peer, ..now })
         }
         MigrateFrom if now.under_way == Some(host) && now.runs == peer => {
-            Some(PrimitivePlace { runs: Some(host), under_way: None, left: now.runs })
+            Some(PrimitivePlace { runs: Some(host), under_way: None, left: now.runs, ..now })
         }
         Reload if still && now.runs == Some(host) => Some(now),
-        Start | Stop | MigrateTo | MigrateFrom | Reload | Fence | Unfence | LoadStopped | Running
-        | Shutdown | Stopped | EnoughStarted => None,
+        Promote | Promoted | Demote | Demoted | Start | Stop | MigrateTo | MigrateFrom | Reload | Fence
+        | Unfence | LoadStopped | Running | Shutdown | Stopped | EnoughStarted => None,
     }
 }

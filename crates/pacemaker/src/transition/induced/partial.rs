@@ -5,7 +5,7 @@ use super::super::needs::Need;
 use super::super::wait::WaitReason;
 use super::state::InducedChanges;
 use crate::index::ResourceIdx;
-use crate::working_set::ChoiceOrder;
+use crate::working_set::{ChoiceOrder, OrderedTask};
 
 impl InducedChanges<'_> {
     /// Resources that start after some of several others do not run if too few of these do. They do not restart with
@@ -13,7 +13,7 @@ impl InducedChanges<'_> {
     pub(super) fn follow_choice(&mut self, at: usize, choice: &ChoiceOrder) {
         let set = self.set;
         let why = WaitReason::Choice(at);
-        let need = |first, then| Need { first, then, symmetrical: true, why };
+        let need = |first, then| Need::of_starts(first, then, true, why);
         for then in &choice.dependents {
             let running = choice.firsts.iter().filter(|first| self.is_there(&need(**first, *then))).count();
             for member in set.primitives(then).iter().filter(|_| running < choice.enough) {
@@ -40,6 +40,35 @@ impl InducedChanges<'_> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Applies a mandatory order that begins with a stop or a demotion. If it is symmetrical, a resource that stays
+    /// restarts once the first goes down. Otherwise, it waits for a first that nobody may stop, and for the demotion of a clone that is not promoted.
+    pub(super) fn follow_need_of_stop(&mut self, need: &Need) {
+        let set = self.set;
+        let firsts = set.primitives(&need.first).into_owned();
+        let is_demotion = need.first_task == OrderedTask::Demote;
+        let goes_down = !is_demotion && firsts.iter().any(|first| self.of(*first).goes_down());
+        let is_stuck = |first: &ResourceIdx| {
+            let details = set.resource(*first);
+            let counts = if is_demotion { details.promoted } else { details.active.is_some() };
+            counts && !set.is_managed(*first)
+        };
+        let is_promoted = firsts.iter().any(|first| set.resource(*first).promoted);
+        let is_stuck = is_demotion && !is_promoted
+            || firsts.iter().any(|first| self.is_blocked(*first))
+            || !need.symmetrical && firsts.iter().any(is_stuck);
+        for member in set.primitives(&need.then).iter() {
+            let change = match (self.of(*member), need.then_task) {
+                (ResourceChange::Stay(host), _) if need.symmetrical && goes_down => {
+                    ResourceChange::Restart(host)
+                }
+                (now, OrderedTask::Stop) if is_stuck => now.stops_on().map_or(now, ResourceChange::Held),
+                (now, OrderedTask::Start) if is_stuck => now.without_needed(false),
+                (now, _) => now,
+            };
+            self.set(*member, change, need.why);
         }
     }
 

@@ -7,6 +7,15 @@ use crate::index::ResourceIdx;
 use crate::placing::AllPlaced;
 use crate::working_set::{RunCondition, WorkingSet};
 
+/// Effects of orders on the role of a primitive.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct InducedRole {
+    /// It cannot be promoted, as something is missing.
+    pub(super) blocked: bool,
+    /// It is promoted again, as something that comes before its promotion starts anew.
+    pub(super) again: bool,
+}
+
 /// Changes on their way to a stable state.
 pub(super) struct InducedChanges<'a> {
     pub(super) set: &'a WorkingSet,
@@ -24,6 +33,8 @@ pub(super) struct InducedChanges<'a> {
     pub(super) waits: Vec<bool>,
     /// By resource; true if an order puts it before another one.
     pub(super) awaited: Vec<bool>,
+    /// By resource, effects of orders on its role.
+    pub(super) roles: Vec<InducedRole>,
     pub(super) again: bool,
 }
 

@@ -1,0 +1,214 @@
+//! Chooses the instances of promotable clones that are promoted.
+
+use std::cmp::Reverse;
+
+use super::index::{HostIdx, ResourceIdx};
+use super::merging::{Share, Towards};
+use super::place::{Placer, PlacingState};
+use super::placing::PlacingEvent;
+use super::promotion::{ExtraInstance, PromotionScore, PromotionSource, Role};
+use super::score::{AllocationScore, ScoreTable};
+use super::working_set::Colocation;
+
+/// Score of an instance whose agent does not ask for a promotion.
+const UNASKED: i64 = -1;
+
+impl Placer<'_> {
+    /// Promotes instances of a clone that was just placed: those with the highest scores of at least 0.
+    /// Of equal ones, those that are promoted come first, then those that run, then those that did not fail, then those
+    /// that had their turn first.
+    pub(super) fn promote(&mut self, clone: ResourceIdx, sequence: &[ResourceIdx]) {
+        let set = self.set;
+        let Some(promotion) = &set.resource(clone).promotion else { return };
+        let mut scores: Vec<PromotionScore> = Vec::new();
+        for (number, instance) in set.resource(clone).members.iter().enumerate() {
+            let host = self.instance_place(*instance);
+            let mut score =
+                PromotionScore { instance: *instance, host, score: AllocationScore::ZERO, parts: Vec::new() };
+            if let Some(host) = host {
+                self.add_own_promotion(clone, &mut score, promotion.wish(number, host), host);
+            }
+            scores.push(score);
+        }
+        self.add_wishes_of_others(clone, &mut scores);
+        scores.sort_by_cached_key(|one| {
+            let turn = sequence.iter().position(|other| *other == one.instance);
+            let turn = turn.filter(|_| one.score > AllocationScore::MINUS_INFINITY);
+            let runs = set.primitives(&one.instance).iter().any(|part| set.resource(*part).active.is_some());
+            (Reverse(one.score), !set.is_promoted(one.instance), !runs, self.has_failed(one.instance), turn)
+        });
+        let number = set.resource(clone).members.len();
+        let extra = promotion.has_extra.then(|| {
+            let place = scores.partition_point(|one| one.score >= AllocationScore::ZERO);
+            ExtraInstance { number, place }
+        });
+        let may_be = |one: &&PromotionScore| {
+            let is_kept = set.is_promoted(one.instance);
+            let is_managed = set.primitives(&one.instance).iter().all(|part| set.is_managed(*part));
+            one.host.is_some() && one.score >= AllocationScore::ZERO && (is_kept || is_managed)
+        };
+        let promoted: Vec<ResourceIdx> =
+            scores.iter().filter(may_be).take(promotion.most).map(|one| one.instance).collect();
+        for part in promoted.iter().flat_map(|one| set.primitives(one).into_owned()) {
+            self.promoted[part.get()] = true;
+        }
+        self.by_promotion.insert(clone, scores.iter().map(|one| one.instance).collect());
+        self.events.push(PlacingEvent::Promotion { clone, scores, extra });
+    }
+
+    /// The host of an instance; for a group, that of its first member with one.
+    fn instance_place(&self, instance: ResourceIdx) -> Option<HostIdx> {
+        match self.progress[instance.get()] {
+            PlacingState::Done(host) => host,
+            _ => None,
+        }
+    }
+
+    /// Adds the parts of an instance's own: the wish of its agent, locations and its colocations.
+    fn add_own_promotion(
+        &self,
+        clone: ResourceIdx,
+        score: &mut PromotionScore,
+        wish: Option<AllocationScore>,
+        host: HostIdx,
+    ) {
+        let set = self.set;
+        let instance = score.instance;
+        let is_managed = |part: &ResourceIdx| set.is_managed(*part);
+        if set.is_promoted(instance) && !set.primitives(&instance).iter().all(is_managed) {
+            return score.add(PromotionSource::Unmanaged, AllocationScore::INFINITY);
+        }
+        let details = set.resource(clone);
+        if details.promotion.as_ref().is_some_and(|promotion| promotion.unwanted) {
+            return score.add(PromotionSource::TargetRole, AllocationScore::MINUS_INFINITY);
+        }
+        match wish {
+            Some(wish) => score.add(PromotionSource::Agent, wish),
+            None => score.add(PromotionSource::Unasked, AllocationScore::of(UNASKED)),
+        }
+        for (at, location) in set.promotion_locations.iter().enumerate() {
+            if location.resource == clone && location.host == host {
+                score.add(PromotionSource::Location(at), location.score);
+            }
+        }
+        if set.primitives(&instance).iter().any(|part| self.place_of(*part).is_none()) {
+            score.add(PromotionSource::Partial, AllocationScore::MINUS_INFINITY);
+        }
+        // An instance that could not be promoted where it runs is promoted nowhere.
+        let has_failed = |part: &ResourceIdx| {
+            let runs_on = set.resource(*part).active;
+            let failed_on = details.promotion.as_ref().map(|promotion| &promotion.failed_on);
+            runs_on.is_some_and(|host| failed_on.is_some_and(|failed_on| failed_on.contains(&host)))
+        };
+        if set.primitives(&instance).iter().any(has_failed) {
+            score.add(PromotionSource::Failed, AllocationScore::MINUS_INFINITY);
+        }
+        // Pacemaker quirk: colocations of a clone of groups count for none of them.
+        let own = self.wishes.list(instance, Towards::Primaries);
+        for at in own.iter().filter(|_| set.resource(instance).is_primitive()) {
+            let worth = self.role_worth(&set.colocations[*at], host);
+            if worth != AllocationScore::ZERO {
+                score.add(PromotionSource::Colocation(*at), worth);
+            }
+        }
+    }
+
+    /// Worth of a host for a promotion by a colocation of the promoted, or of the unpromoted instances.
+    fn role_worth(&self, colocation: &Colocation, host: HostIdx) -> AllocationScore {
+        let PlacingState::Done(place) = self.progress[colocation.primary.get()] else {
+            return AllocationScore::ZERO;
+        };
+        let primary = self.set.resource(colocation.primary);
+        let in_role = || primary.members.iter().filter(|one| self.has_role(**one, colocation.primary_role));
+        let places: Vec<HostIdx> = if primary.is_clone() {
+            in_role().filter_map(|one| self.whole_place(*one)).collect()
+        } else {
+            place.into_iter().collect()
+        };
+        let agrees =
+            places.iter().any(|place| self.wishes.agree(colocation.attribute.as_deref(), host, *place));
+        let is_must = colocation.score == AllocationScore::INFINITY;
+        match (colocation.dependent_role, agrees) {
+            // With a clone, any host is good enough for a mandatory colocation.
+            (Some(Role::Unpromoted), _) if is_must && primary.is_clone() => AllocationScore::ZERO,
+            (Some(Role::Promoted), _)
+                if is_must && primary.is_clone() && colocation.primary_role.is_none() =>
+            {
+                AllocationScore::ZERO
+            }
+            (Some(Role::Promoted), true) => colocation.score,
+            (Some(Role::Promoted), false)
+                if is_must && (colocation.primary_role.is_some() || !places.is_empty()) =>
+            {
+                AllocationScore::MINUS_INFINITY
+            }
+            (Some(Role::Unpromoted), true) => colocation.score.negated(),
+            _ => AllocationScore::ZERO,
+        }
+    }
+
+    /// Adds to scores of at least 0 those of the clone on their hosts, and the wishes of resources that want to be with
+    /// its promoted instances, or with which these want to be. The result stays in the scores of the clone.
+    fn add_wishes_of_others(&mut self, clone: ResourceIdx, scores: &mut [PromotionScore]) {
+        let set = self.set;
+        let is_fixed = |one: &PromotionScore| {
+            one.parts.first().is_some_and(|part| part.source == PromotionSource::Unmanaged)
+        };
+        let counts =
+            |one: &PromotionScore| one.host.filter(|_| one.score >= AllocationScore::ZERO && !is_fixed(one));
+        let counting: Vec<Option<HostIdx>> = scores.iter().map(counts).collect();
+        let mut wanted = self.tables[clone.get()].clone();
+        for (one, host) in scores.iter_mut().zip(&counting) {
+            let Some(host) = *host else { continue };
+            let of_clone = wanted.or_never(host);
+            wanted.set(host, of_clone.plus(one.score));
+            if of_clone != AllocationScore::ZERO {
+                one.add(PromotionSource::Clone, of_clone);
+            }
+        }
+        for towards in [Towards::Primaries, Towards::Dependents] {
+            self.wishes.merging.forget();
+            for at in self.wishes.list(clone, towards).to_vec() {
+                let colocation = &set.colocations[at];
+                let role = match towards {
+                    Towards::Primaries => colocation.dependent_role,
+                    Towards::Dependents => colocation.primary_role,
+                };
+                if role != Some(Role::Promoted) {
+                    continue;
+                }
+                let before = wanted.clone();
+                wanted = self.with_wishes(wanted, at, towards);
+                for (one, host) in scores.iter_mut().zip(&counting) {
+                    let Some(host) = *host else { continue };
+                    let (old, new) = (before.or_never(host), wanted.or_never(host));
+                    if old != new {
+                        let difference = match new.is_infinite() {
+                            true => new,
+                            false => AllocationScore::of(i64::from(new.get()) - i64::from(old.get())),
+                        };
+                        one.add(PromotionSource::Colocation(at), difference);
+                    }
+                    one.score = new;
+                }
+            }
+        }
+        self.tables[clone.get()] = wanted;
+    }
+
+    /// Scores for promotions with the wishes behind a colocation.
+    fn with_wishes(&mut self, wanted: ScoreTable, at: usize, towards: Towards) -> ScoreTable {
+        let set = self.set;
+        let colocation = &set.colocations[at];
+        let share = Share::of(set, at, 1.0);
+        match towards {
+            // From the primary, dependents are followed, too.
+            Towards::Primaries => self.wishes.added_from_primary(&self.tables, colocation, wanted, share),
+            Towards::Dependents if set.has_influence(colocation) => {
+                let share = Share { sparing: true, ..share };
+                self.wishes.added(&self.tables, colocation.dependent, wanted, share)
+            }
+            Towards::Dependents => wanted,
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Promotable clones: roles of their instances, and the scores by which instances are promoted.
+
+use htools_model::words;
+
+use super::index::{HostIdx, ResourceIdx};
+use super::score::AllocationScore;
+
+words!(
+    /// Role of a running primitive.
+    pub Role, "role" {
+        /// It runs, and another instance may be in charge.
+        Unpromoted = "Unpromoted",
+        /// It is in charge.
+        Promoted = "Promoted",
+    }
+);
+
+impl Role {
+    /// The role of a running primitive that is promoted or not.
+    #[must_use]
+    pub fn of(promoted: bool) -> Role {
+        if promoted { Role::Promoted } else { Role::Unpromoted }
+    }
+}
+
+/// Properties of a promotable clone.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Promotion {
+    /// Greatest number of promoted instances (`promoted-max`); 0 if none may be promoted on a host.
+    pub most: usize,
+    /// True if its instances should not be promoted (`target-role=Unpromoted`).
+    pub unwanted: bool,
+    /// By instance and host, the score of the node attribute by which its agent wants to be promoted there; `None`
+    /// without one.
+    pub wishes: Vec<Vec<Option<AllocationScore>>>,
+    /// The same for each part of an instance: one, or the members of a group.
+    pub by_part: Vec<Vec<Vec<Option<AllocationScore>>>>,
+    /// By instance, the greatest of these wishes that counts for its place, or its priority if that is greater.
+    pub greatest: Vec<AllocationScore>,
+    /// True if Pacemaker makes up another instance for hosts where its primitive was looked for but does not run.
+    pub has_extra: bool,
+    /// Hosts on which a promotion failed.
+    pub failed_on: Vec<HostIdx>,
+}
+
+impl Promotion {
+    /// Wish of the agent of an instance, by its number, on a host.
+    pub(super) fn wish(&self, number: usize, host: HostIdx) -> Option<AllocationScore> {
+        self.wishes.get(number).and_then(|row| row.get(host.get())).copied().flatten()
+    }
+
+    /// Wish of the agent of a part of an instance, by their numbers, on a host.
+    pub(super) fn part_wish(&self, part: usize, number: usize, host: HostIdx) -> Option<AllocationScore> {
+        let row = self.by_part.get(part).and_then(|instances| instances.get(number))?;
+        row.get(host.get()).copied().flatten()
+    }
+}
+
+/// Source of a part of a promotion score. Constraints are named by their positions in the working set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromotionSource {
+    /// The agent asks for it, by a node attribute.
+    Agent,
+    /// The agent does not ask for it.
+    Unasked,
+    /// It is promoted and not managed.
+    Unmanaged,
+    /// No instance is meant to be promoted (`target-role`).
+    TargetRole,
+    /// A promotion of the instance failed.
+    Failed,
+    /// A member of the instance, which is a group, has no place.
+    Partial,
+    /// A location, in [`WorkingSet::promotion_locations`](crate::WorkingSet::promotion_locations).
+    Location(usize),
+    /// The score of the whole clone on the host.
+    Clone,
+    /// A colocation, in [`WorkingSet::colocations`](crate::WorkingSet::colocations).
+    Colocation(usize),
+}
+
+/// A part of a promotion score.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PromotionPart {
+    /// Its source.
+    pub source: PromotionSource,
+    /// Its amount.
+    pub score: AllocationScore,
+}
+
+/// Score by which an instance of a promotable clone may be promoted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromotionScore {
+    /// The instance.
+    pub instance: ResourceIdx,
+    /// Its host, if it has one.
+    pub host: Option<HostIdx>,
+    /// The score; an instance with one below 0 is not promoted.
+    pub score: AllocationScore,
+    /// Its parts, in the order in which they were added.
+    pub parts: Vec<PromotionPart>,
+}
+
+impl PromotionScore {
+    /// Adds a part.
+    pub(super) fn add(&mut self, source: PromotionSource, score: AllocationScore) {
+        self.score = self.score.plus(score);
+        self.parts.push(PromotionPart { source, score });
+    }
+}
+
+/// An instance of a promotable clone that Pacemaker makes up for hosts where its primitive does not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExtraInstance {
+    /// Its number.
+    pub number: usize,
+    /// Its place among the promotion scores.
+    pub place: usize,
+}

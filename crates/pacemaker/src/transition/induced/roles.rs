@@ -1,0 +1,116 @@
+//! Changes of roles, and the effects of orders of promotions.
+
+use super::super::change::{ResourceChange, RoleChange};
+use super::super::needs::Need;
+use super::state::{InducedChanges, InducedRole};
+use crate::index::{HostIdx, ResourceIdx};
+use crate::working_set::{OrderedTask, Requirement, ResourceForm};
+
+impl InducedChanges<'_> {
+    /// Changes of the roles of all primitives.
+    pub(super) fn role_changes(&self) -> Vec<RoleChange> {
+        self.set.resource_indices().map(|resource| self.role_change(resource)).collect()
+    }
+
+    /// Change of the role of a primitive.
+    fn role_change(&self, part: ResourceIdx) -> RoleChange {
+        let details = self.set.resource(part);
+        let (was, wanted) = (details.promoted, self.placed.promoted[part.get()]);
+        if !self.set.is_managed(part) {
+            return RoleChange { ends_promoted: was, ..RoleChange::default() };
+        }
+        let change = self.of(part);
+        let role = self.roles[part.get()];
+        let demotes = was && !matches!(change, ResourceChange::Held(_));
+        let demotes = demotes && (change.stops_on().is_some() || !wanted || details.demoted);
+        // A restart for others leaves the promotion to the next transition.
+        let by_place = self.by_place[part.get()];
+        let is_own = by_place.stops_on().is_some() || details.demoted;
+        let runs = change.runs_on().filter(|host| self.placed.host(part) == Some(*host));
+        let promotes = wanted && runs.is_some() && (!was || demotes && is_own || role.again);
+        // Without quorum, nobody is promoted.
+        let lacks_quorum =
+            self.set.without_quorum.is_some() && self.set.requirement(part) > Requirement::Nothing;
+        let is_blocked = role.blocked || lacks_quorum && !was;
+        let promoted_on = runs.filter(|_| promotes && !is_blocked);
+        RoleChange {
+            demoted_on: details.active.filter(|_| demotes),
+            promoted_on,
+            is_blocked: promotes && is_blocked && !was,
+            ends_promoted: promoted_on.is_some() || was && !demotes,
+        }
+    }
+
+    /// Applies the need of a promotion for another resource.
+    pub(super) fn follow_need_of_promotion(&mut self, need: &Need) {
+        let set = self.set;
+        let firsts = set.primitives(&need.first).into_owned();
+        let is_missing = |first: &ResourceIdx| match need.first_task {
+            OrderedTask::Promote => !self.is_to_be_promoted(*first),
+            _ => self.is_missing(need, *first),
+        };
+        let comes = |first: &ResourceIdx| match need.first_task {
+            OrderedTask::Promote => self.role_change(*first).promoted_on.is_some(),
+            _ => self.of(*first).comes_up(),
+        };
+        let is_clone = set.resource(need.first).is_clone();
+        let missing = if is_clone { firsts.iter().all(is_missing) } else { firsts.iter().any(is_missing) };
+        let again = need.symmetrical && firsts.iter().any(comes);
+        for part in set.primitives(&need.then).iter() {
+            let role = &mut self.roles[part.get()];
+            let now = InducedRole { blocked: role.blocked || missing, again: role.again || again };
+            self.again |= now.blocked != role.blocked || now.again != role.again;
+            *role = now;
+        }
+    }
+
+    /// Keeps a primitive from being promoted.
+    pub(super) fn block_promotion(&mut self, part: ResourceIdx) {
+        self.again |= !std::mem::replace(&mut self.roles[part.get()].blocked, true);
+    }
+
+    /// Applies the need of a resource for a promoted instance.
+    pub(super) fn follow_need_of_promoted(&mut self, need: &Need) {
+        let set = self.set;
+        let firsts = set.primitives(&need.first).into_owned();
+        let then = set.resource(need.then);
+        let interleaves = matches!(then.form, ResourceForm::Clone { interleave: true, .. });
+        let goes_by_all = then.is_clone() && !interleaves;
+        for member in set.primitives(&need.then).iter() {
+            let now = self.of(*member);
+            let here = now.comes_to().or(now.runs_on());
+            let is_here = |host: Option<HostIdx>| host.is_some() && host == here;
+            let is_promoted = |first: &ResourceIdx| {
+                self.role_change(*first).ends_promoted && (!interleaves || is_here(self.of(*first).runs_on()))
+            };
+            let promotes = |first: &ResourceIdx| {
+                let on = self.role_change(*first).promoted_on;
+                on.is_some() && (goes_by_all || is_here(on))
+            };
+            let change = match now {
+                _ if !firsts.iter().any(is_promoted) => now.without_needed(need.symmetrical),
+                ResourceChange::Stay(host) | ResourceChange::Start(host)
+                    if need.symmetrical && self.has_begun(*member) && firsts.iter().any(promotes) =>
+                {
+                    ResourceChange::Restart(host)
+                }
+                _ => now,
+            };
+            let is_restart = now != change && matches!(change, ResourceChange::Restart(_));
+            if is_restart && set.member(need.then, false) == Some(*member) {
+                self.restarts_with_group[member.get()] = then.is_group();
+            }
+            self.set(*member, change, need.why);
+        }
+    }
+
+    /// Returns true if a primitive stays promoted, or is promoted in this transition or the next one.
+    pub(super) fn is_to_be_promoted(&self, part: ResourceIdx) -> bool {
+        let role = self.role_change(part);
+        let comes = self.placed.promoted[part.get()]
+            && !self.roles[part.get()].blocked
+            && !role.is_blocked
+            && self.of(part).runs_on().is_some();
+        role.ends_promoted || comes
+    }
+}

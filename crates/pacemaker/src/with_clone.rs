@@ -1,0 +1,104 @@
+//! Effect of colocations with clones, and of colocations of instances in one role.
+
+use super::additions::ScoreSource;
+use super::index::{HostIdx, ResourceIdx};
+use super::place::{Placer, PlacingState};
+use super::promotion::Role;
+use super::score::AllocationScore;
+use super::working_set::{Colocation, ResourceForm, RunCondition};
+
+impl Placer<'_> {
+    /// Adds to the scores of a resource the effect of a colocation with a clone.
+    pub(super) fn apply_clone(&mut self, resource: ResourceIdx, at: usize) {
+        let set = self.set;
+        let colocation = &set.colocations[at];
+        let role = colocation.primary_role;
+        if !matches!(self.progress[colocation.primary.get()], PlacingState::Done(_)) {
+            return;
+        }
+        let instances = match self.by_promotion.get(&colocation.primary) {
+            Some(instances) => instances.clone(),
+            None => set.resource(colocation.primary).members.clone(),
+        };
+        // Blocked instances attract no one.
+        let is_blocked = |part: &ResourceIdx| matches!(set.resource(*part).condition, RunCondition::Blocked);
+        let touched = instances.iter().filter(|one| !set.primitives(one).iter().any(is_blocked));
+        let touched = touched.filter(|one| self.has_role(**one, role));
+        let places: Vec<HostIdx> = touched.filter_map(|one| self.whole_place(*one)).collect();
+        let is_must = colocation.score == AllocationScore::INFINITY;
+        let interleaves =
+            matches!(set.resource(colocation.dependent).form, ResourceForm::Clone { interleave: true, .. });
+        if interleaves && role.is_none() {
+            let table = &self.tables[resource.get()];
+            let hosts = table.iter().map(|(host, _)| host).collect();
+            let hosts = self.preference.sorted(hosts, table, None);
+            let near = hosts.into_iter().find(|host| places.contains(host));
+            if near.is_some() || is_must {
+                // In a group, the member that stands for it counts, and that may have no place.
+                let mut beside = instances.iter().filter(|one| {
+                    near.is_some() && self.whole_place(**one) == near && self.has_role(**one, role)
+                });
+                let part = beside.next().and_then(|one| set.member(*one, is_must));
+                self.apply_place(resource, at, part.and_then(|part| self.place_of(part)));
+            }
+        } else if is_must {
+            for host in set.host_indices() {
+                // In an opt-in cluster, a host with an instance is also forbidden if nothing opts in there.
+                if !places.contains(&host) {
+                    self.forbid(resource, ScoreSource::With(at), host);
+                } else if self.tables[resource.get()].get(host).is_none() {
+                    let never = AllocationScore::MINUS_INFINITY;
+                    self.tables[resource.get()].add_or_set(host, never);
+                    self.log.note_one(resource, ScoreSource::With(at), host, never);
+                }
+            }
+            if colocation.primary_role.is_some() {
+                self.add_scores_in_role(resource, at);
+            }
+        } else {
+            let in_role = instances.iter().filter(|one| self.has_role(**one, role));
+            let firsts = in_role.filter_map(|one| set.member(*one, false));
+            let mut places: Vec<Option<HostIdx>> = firsts.map(|first| self.place_of(first)).collect();
+            // Instances without a place had their turn last.
+            places.sort_by_key(Option::is_none);
+            places.into_iter().for_each(|place| self.apply_place(resource, at, place));
+        }
+    }
+    /// Returns true if an instance has its place in a role. Any role fits if none is given.
+    pub(super) fn has_role(&self, instance: ResourceIdx, role: Option<Role>) -> bool {
+        let parts = self.set.primitives(&instance);
+        let has_place = parts.iter().any(|part| self.place_of(*part).is_some());
+        let is_promoted = parts.iter().any(|part| self.promoted[part.get()]);
+        role.is_none_or(|role| has_place && is_promoted == (role == Role::Promoted))
+    }
+
+    /// Adds to the scores of a resource those of the instances in the role of a colocation, each on its host.
+    fn add_scores_in_role(&mut self, resource: ResourceIdx, at: usize) {
+        let set = self.set;
+        let colocation = &set.colocations[at];
+        for instance in &set.resource(colocation.primary).members {
+            let Some(host) = self.whole_place(*instance) else { continue };
+            if !self.has_role(*instance, colocation.primary_role) {
+                continue;
+            }
+            let Some(member) = set.member(*instance, false) else { continue };
+            let score = self.tables[member.get()].or_never(host);
+            if self.tables[resource.get()].get(host).is_some() {
+                self.tables[resource.get()].add(host, score);
+                self.log.note_one(resource, ScoreSource::With(at), host, score);
+            }
+        }
+    }
+
+    /// Returns true if a colocation, which concerns one role of its dependents, does not count for their places.
+    pub(super) fn concerns_promotion_alone(&self, colocation: &Colocation) -> bool {
+        let is_clone = self.set.resource(colocation.primary).is_clone();
+        let concerns = match colocation.dependent_role {
+            None => false,
+            Some(Role::Promoted) => !is_clone || colocation.score.is_infinite(),
+            // Pacemaker quirk: with a clone, the unpromoted role stands for any.
+            Some(Role::Unpromoted) => !is_clone,
+        };
+        concerns && colocation.score > AllocationScore::ZERO
+    }
+}
