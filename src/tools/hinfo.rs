@@ -37,6 +37,7 @@ pub(crate) const SPEC: Spec<HinfoOptions> = Spec {
         &[LUXI, IALLOC_SRC, VERBOSE, QUIET, OFFLINE, IGNORE_DYNU, MOND, MOND_DATA],
         &[STATIC_KVM_NODE_MEMORY, SIMULATE, WEIGHTS],
         &[JSON, METRICS],
+        &THREADS,
         &LAST,
     ],
     ..Spec::PLAIN

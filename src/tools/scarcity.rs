@@ -36,6 +36,14 @@ pub(super) fn prepare() {
     }
 }
 
+/// Sets the number of threads that searches use. It must be called before any of them starts, and has no effect if the
+/// system has no room for so many threads.
+pub(super) fn use_threads(count: usize) {
+    if has_threads() && (!threads_are_limited() || can_begin(count)) {
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(count).build_global();
+    }
+}
+
 /// Tells if threads may fail to start: their stacks take memory, and they count as processes.
 fn threads_are_limited() -> bool {
     let processes = getrlimit(Resource::Nproc).current;

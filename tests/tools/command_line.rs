@@ -165,7 +165,7 @@ fn completion_list() {
              --max-out-per-node integer\n--max-in-per-node integer\n--max-syncs integer\n--max-per-group integer\n\
              --on-failure choices=stop,continue,replan\n--replans integer\n--max-duration string\n--until string\n\
              --bandwidth float\n--sync-rate float\n--durations-from file\n\
-                 --no-config none\n-V,--version none\n-h,--help none\n--help-completion none\n",
+                 --threads integer\n--no-config none\n-V,--version none\n-h,--help none\n--help-completion none\n",
         )),
     );
 }
@@ -208,7 +208,7 @@ fn options_of_hroller() {
          --one-step-only none\n--static-kvm-node-memory integer\n--migrate-shared none\n\
          --honour-run-state none\n-C,--print-commands none\n--json none\n--report none\n\
          --print-plan choices=text,json,dot,svg\n--bandwidth float\n--sync-rate float\n--durations-from file\n\
-         --no-config none\n-V,--version none\n-h,--help none\n--help-completion none\n",
+         --threads integer\n--no-config none\n-V,--version none\n-h,--help none\n--help-completion none\n",
     );
     hroller(&["--off"]).code(2).stdout("").stderr(contains("--offline-maintenance"));
     hroller(&["x"]).code(1).stdout("").stderr("Error: This program doesn't take any arguments.\n");
@@ -225,7 +225,7 @@ fn options_of_hcheck() {
                -q,--quiet none\n-m,--master host\n--rapi-credentials file\n--rapi-cacert file\n--insecure-http none\n-x,--xml-file file\n--live none\n--skip-unsupported none\n--allow-restarts none\n--select-instances manyinstances\n--no-capacity-checks none\n\
                -v,--verbose none\n--simulate string\n--list-problems none\n--without-node onenode\n--survive integer\n--top integer\n\
                --monitor none\n--severity string\n--deep none\n--effort integer\n--weights string\n--json none\n--metrics none\n--report none\n--detailed-status none\n--time-limit float\n\
-               --no-config none\n-V,--version none\n-h,--help none\n--help-completion none\n";
+               --threads integer\n--no-config none\n-V,--version none\n-h,--help none\n--help-completion none\n";
     hcheck(&["--help-completion"]).code(0).stderr("").stdout(all);
     for word in ["-p", "--print-instances", "-G", "--mond"] {
         hcheck(&[word]).code(2).stdout("").stderr(starts_with("Command line error: "));
@@ -242,7 +242,7 @@ fn options_of_harep() {
         "-L,--luxi file\n-m,--master host\n--rapi-credentials file\n--rapi-cacert file\n--insecure-http none\n-t,--text-data file\n\
          --job-delay float\n--reason none\n--dry-run none\n--simulate-failure onenode\n--limit integer\n--max-per-node integer\n\
          --backoff integer\n--no-disk-check none\n--journal file\n-v,--verbose none\n-q,--quiet none\n--weights string\n--json none\n--metrics none\n\
-         --detailed-status none\n--no-config none\n-V,--version none\n-h,--help none\n--help-completion none\n",
+         --detailed-status none\n--threads integer\n--no-config none\n-V,--version none\n-h,--help none\n--help-completion none\n",
     );
     // Words that the reference accepts keep their meaning, whatever was added.
     for short in ["--j=1", "--d", "--r=x", "--l=s"] {

@@ -40,6 +40,7 @@ mod saved;
 mod several_groups;
 mod simulation;
 mod squeeze;
+mod threads;
 mod units;
 mod views;
 mod week;

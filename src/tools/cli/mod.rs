@@ -29,6 +29,7 @@ use super::hint::{Complaint, WithHint};
 pub(crate) use super::options::ToolOptions;
 use super::options::catalogue::{HELP, HELP_COMPLETION, VERSION};
 use super::output::{ColourUse, Output};
+use super::scarcity;
 use crate::report::form::tone::TonedLine;
 
 /// Reason that a tool does not start: an error, or a text that was requested.
@@ -180,6 +181,9 @@ impl<O: ToolOptions> Spec<O> {
         let found = found.map_err(|error| Stop::Config(error.complaint()))?;
         let named = options.sources().into_iter().try_for_each(|source| found.resolve(source));
         named.map_err(Stop::WrongWords)?;
+        if let Some(threads) = options.threads() {
+            scarcity::use_threads(threads);
+        }
         Ok((options, words))
     }
 }

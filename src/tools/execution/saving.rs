@@ -242,6 +242,7 @@ mod tests {
         "svg-file",
         "text-data",
         "then",
+        "threads",
         "time-limit",
         "top",
         "transition",

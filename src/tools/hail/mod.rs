@@ -89,6 +89,7 @@ pub(crate) const SPEC: Spec<HailOptions> = Spec {
             .says("answer after SECONDS with what was found by then")
             .common()
             .default(|o| answer_within(o).as_secs().to_string()),
+        &THREADS,
         &LAST,
     ],
     words: &[OperandWords { name: "FILE", kind: File, min: 1, max: Some(1) }],

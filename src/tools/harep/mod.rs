@@ -98,6 +98,7 @@ pub(crate) const SPEC: Spec<HarepOptions> = Spec {
         &DETAILED_STATUS.says(
             "end with status 3 or 4 where not all is well",
         ).more("3: something is broken that is not being repaired; 4: repairs are under way or have just ended; 0: all is well.").common(),
+        &THREADS,
         &LAST,
     ],
     ..Spec::PLAIN

@@ -189,6 +189,7 @@ pub(crate) const SPEC: Spec<HbalOptions> = Spec {
         &[ON_FAILURE, REPLANS],
         &WINDOW,
         &SPEEDS,
+        &THREADS,
         &LAST,
     ],
     ..Spec::PLAIN

@@ -123,6 +123,7 @@ pub(crate) const SPEC: Spec<HcheckOptions> = Spec {
         &DETAILED_STATUS
             .says("end with status 2 after any error").more("1 then says that the cluster is not healthy, and nothing else.").common(),
         &TIME_LIMIT.says("end the simulation, or the search of --survive, after SECONDS"),
+        &THREADS,
         &LAST,
     ],
     ..Spec::PLAIN

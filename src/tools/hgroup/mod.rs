@@ -160,6 +160,7 @@ pub(crate) const SPEC: Spec<HgroupOptions> = Spec {
         &[MAX_DURATION.only(PLANS), UNTIL.only(PLANS), BANDWIDTH.only(PLANS), SYNC_RATE.only(PLANS)],
         &[DURATIONS_FROM.only(PLANS), REASON.added().only(PLANS), PRIORITY.added().only(PLANS)],
         &[VERBOSE, QUIET],
+        &THREADS,
         &LAST,
     ],
     words: &[OperandWords { name: "COMMAND", kind: Choices(GroupCommand::WORDS), min: 1, max: Some(1) }],

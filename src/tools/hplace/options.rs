@@ -55,6 +55,10 @@ impl ToolOptions for HplaceOptions {
         self.output.typed = typed;
     }
 
+    fn threads(&self) -> Option<usize> {
+        self.output.threads
+    }
+
     fn command<'w>(&self, word: &'w str) -> &'w str {
         match self.method {
             _ if !word.is_empty() => word,

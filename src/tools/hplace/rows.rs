@@ -198,6 +198,7 @@ pub(crate) const SPEC: Spec<HplaceOptions> = Spec {
             .more("The page has the reason of each place, nodes before and after, and the loss of each node.")
             .only(PLACING),
         &[VERBOSE, QUIET],
+        &THREADS,
         &LAST,
     ],
     words: &[

@@ -116,6 +116,7 @@ pub(crate) const SPEC: Spec<HrollerOptions> = Spec {
             .says("show the reboots' graph: what waits for what, and how long it takes")
             .more("json, dot and svg, a time table, are all that is printed then."),
         &SPEEDS,
+        &THREADS,
         &LAST,
     ],
     ..Spec::PLAIN

@@ -107,6 +107,7 @@ pub(crate) const SPEC: Spec<HspaceOptions> = Spec {
         &TIME_LIMIT.says("end the search after SECONDS").common(),
         &WEIGHTS,
         &[JSON, METRICS, REPORT],
+        &THREADS,
         &LAST,
     ],
     ..Spec::PLAIN

@@ -139,6 +139,7 @@ pub(crate) const SPEC: Spec<HsqueezeOptions> = Spec {
         &SPEEDS,
         &[REASON.added(), PRIORITY.added()],
         &STATIC_KVM_NODE_MEMORY,
+        &THREADS,
         &LAST,
     ],
     ..Spec::PLAIN

@@ -177,6 +177,12 @@ pub(crate) const COLOUR: OutputDef =
             g.choice().map(|word| o.colour = word.parse().unwrap_or_default())
         })
         .default(|o| o.colour.to_string());
+pub(crate) const THREADS: OutputDef =
+    OutputDef::addition("threads", "use N threads; the answer is the same with any number")
+        .more("The environment variable RAYON_NUM_THREADS has the same meaning.")
+        .under(Heading::General)
+        .takes("N", Integer, |o, g| at_least_one(g).map(|number| o.threads = Some(number)))
+        .otherwise("one for each processor");
 pub(crate) const JSON: OutputDef =
     OutputDef::added_flag("json", "print the result as one JSON document", |o| o.json = true).common();
 

@@ -27,6 +27,11 @@ pub trait ToolOptions: Default + 'static {
     /// Keeps the options as they were given.
     fn keep(&mut self, _typed: Vec<TypedOption>) {}
 
+    /// Number of threads for searches, if the user chose one.
+    fn threads(&self) -> Option<usize> {
+        None
+    }
+
     /// The command, from the first word (empty if there is none) or from options that mean the same.
     fn command<'w>(&self, word: &'w str) -> &'w str {
         word
@@ -69,6 +74,10 @@ macro_rules! tool_options {
         impl $crate::tools::options::ToolOptions for $options {
             fn keep(&mut self, typed: Vec<$crate::tools::options::TypedOption>) {
                 self.output.typed = typed;
+            }
+
+            fn threads(&self) -> Option<usize> {
+                self.output.threads
             }
 
             fn sources(&mut self) -> Vec<&mut $crate::tools::options::SourceOptions> {

@@ -31,6 +31,8 @@ pub(crate) struct OutputOptions {
     pub colour: ColourUse,
     pub json: bool,
     pub detailed_status: bool,
+    /// `--threads`
+    pub threads: Option<usize>,
 }
 
 impl OutputOptions {

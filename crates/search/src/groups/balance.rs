@@ -318,7 +318,8 @@ impl NextMoveSearch<'_> {
         let open = targets.filter(|g| {
             *g != home && !self.refused.contains(&(shape, home, *g)) && !not_worth.contains(&(instance, *g))
         });
-        let gain = |target| outlook.gain(&self.course.loads, instance, target) - cost;
+        let departed = outlook.departure(&self.course.loads, instance);
+        let gain = |target| departed.gain(target) - cost;
         let candidates =
             open.map(|target| MoveCandidate::new(&self.course.after, instance, target, gain(target)));
         candidates.filter(|c| self.options.is_worth(c.gain.0)).max()

@@ -204,7 +204,14 @@ impl LoadState {
     /// Decrease of the score if an instance moves to a group, except for rounding. `loads` must be those from
     /// which this state was made.
     pub(crate) fn gain(&self, loads: &Loads, instance: InstanceIdx, to: GroupIdx) -> f64 {
-        self.score - self.after(loads, &[(instance, to)])
+        self.departure(loads, instance).gain(to)
+    }
+
+    /// The state without an instance, for computing its gain in many groups.
+    pub(super) fn departure<'a>(&'a self, loads: &'a Loads, instance: InstanceIdx) -> DepartedLoad<'a> {
+        let (home, demand) = (loads.home(instance), loads.demand(instance));
+        let left = std::array::from_fn(|k| replaced(self.moments[k], loads, home, k, -demand[k]));
+        DepartedLoad { before: self, loads, instance, demand, left }
     }
 
     /// The score after some moves of different instances.
@@ -222,16 +229,40 @@ impl LoadState {
         }
         let mut score = 0.0;
         for k in 0..KINDS.len() {
-            let mut moments = self.moments[k];
-            for (group, more) in &touched {
-                let sum = loads.sums[group.get()][k];
-                let value = |sum| loads.relative_at(*group, k, sum);
-                if let (Some(old), Some(new)) = (value(sum), value(sum + more[k])) {
-                    moments = moments.replaced(old - 1.0, new - 1.0);
-                }
-            }
-            score += moments.deviation();
+            let add =
+                |moments, (group, more): &(GroupIdx, Shares)| replaced(moments, loads, *group, k, more[k]);
+            score += touched.iter().fold(self.moments[k], add).deviation();
         }
         score
+    }
+}
+
+/// The sums over all groups after the load of one group has grown by `more`.
+fn replaced(moments: LoadMoments, loads: &Loads, group: GroupIdx, k: usize, more: f64) -> LoadMoments {
+    let sum = loads.sums[group.get()][k];
+    match (loads.relative_at(group, k, sum), loads.relative_at(group, k, sum + more)) {
+        (Some(old), Some(new)) => moments.replaced(old - 1.0, new - 1.0),
+        _ => moments,
+    }
+}
+
+/// Loads without one instance.
+pub(super) struct DepartedLoad<'a> {
+    before: &'a LoadState,
+    loads: &'a Loads,
+    instance: InstanceIdx,
+    demand: Shares,
+    left: [LoadMoments; KINDS.len()],
+}
+
+impl DepartedLoad<'_> {
+    /// Decrease of the score if the instance goes to a group, except for rounding.
+    pub(super) fn gain(&self, to: GroupIdx) -> f64 {
+        let DepartedLoad { before, loads, instance, demand, left } = self;
+        if to == loads.home(*instance) {
+            return before.score - before.after(loads, &[(*instance, to)]);
+        }
+        let arrived = |k: usize| replaced(left[k], loads, to, k, demand[k]).deviation();
+        before.score - (0..KINDS.len()).fold(0.0, |sum, k| sum + arrived(k))
     }
 }
