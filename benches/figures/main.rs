@@ -18,6 +18,7 @@ mod million;
 mod placing;
 mod speed;
 mod targets;
+mod threads;
 mod to_the_end;
 
 use common::clusters::Input;
@@ -50,6 +51,7 @@ fn main() -> anyhow::Result<()> {
                     "groups",
                     "hard",
                     "million",
+                    "threads",
                     "to-the-end",
                 ])
                 .help("One of the tables"),
@@ -71,6 +73,9 @@ fn main() -> anyhow::Result<()> {
     }
     if wanted("placing") {
         placing::table(&bench, &mut targets)?;
+    }
+    if wanted("threads") {
+        threads::table(&bench)?;
     }
     if wanted("health") {
         health::table(&bench, &mut targets)?;
