@@ -64,7 +64,7 @@ impl Reserve {
     }
 
     /// The lack of a node without the reserve; `None` if it has the reserve.
-    pub(crate) fn lack(&self, cluster: &Cluster, node: NodeIdx) -> Option<RefusedPlace> {
+    pub fn lack(&self, cluster: &Cluster, node: NodeIdx) -> Option<RefusedPlace> {
         let rule = self.used(cluster, node).err()?;
         let place = Placement { primary: node, secondary: None };
         Some(RefusedPlace::of_place(cluster, &self.probe, place, Obstacle::Primary(rule)))

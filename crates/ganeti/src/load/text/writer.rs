@@ -108,7 +108,7 @@ fn instance_row(out: &mut String, cluster: &Cluster, i: &Instance) {
 }
 
 /// The row of a policy: a group's, or the cluster's if `owner` is empty.
-pub(crate) fn policy_row(owner: &str, policy: &InstancePolicy) -> String {
+pub fn policy_row(owner: &str, policy: &InstancePolicy) -> String {
     let ranges: Vec<String> = policy.ranges.iter().flat_map(|r| [spec(&r.min), spec(&r.max)]).collect();
     let templates: Vec<&str> = policy.disk_templates.iter().map(|t| t.as_str()).collect();
     let columns = [
