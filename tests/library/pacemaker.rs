@@ -43,6 +43,13 @@ pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
     clones
 }
 
+/// Clusters with tickets.
+pub(crate) fn with_tickets() -> BTreeSet<PathBuf> {
+    let clusters = documents("tests/fixtures/pacemaker/tickets");
+    assert_eq!(clusters.len(), 8);
+    clusters
+}
+
 /// Clusters whose CIBs use references, other units, or one entry for several objects.
 pub(crate) fn in_other_words() -> BTreeSet<PathBuf> {
     let clusters = documents("tests/fixtures/pacemaker/notation");
@@ -84,6 +91,7 @@ fn same_scores_same_places_same_order() {
         with_fencing(),
         on_several_nodes(),
         in_other_words(),
+        with_tickets(),
         changed(),
         with_guests(),
     ];

@@ -8,7 +8,7 @@ use super::merging::{Share, Towards};
 use super::place::{Placer, PlacingState};
 use super::placing::{Assignment, DecidedBy, PlacingEvent};
 use super::score::{AllocationScore, ScoreTable};
-use super::working_set::{ResourceForm, RunCondition};
+use super::working_set::ResourceForm;
 
 impl Placer<'_> {
     /// Places the instances of a clone: first those that can stay where they are, then the others.
@@ -239,7 +239,7 @@ impl Placer<'_> {
         }
         let instances = &set.resource(colocation.primary).members;
         // Blocked instances attract no one.
-        let is_blocked = |part: &ResourceIdx| matches!(set.resource(*part).condition, RunCondition::Blocked);
+        let is_blocked = |part: &ResourceIdx| set.resource(*part).is_blocked();
         let touched = instances.iter().filter(|one| !set.primitives(one).iter().any(is_blocked));
         let places: Vec<HostIdx> = touched.filter_map(|one| self.whole_place(*one)).collect();
         let is_must = colocation.score == AllocationScore::INFINITY;

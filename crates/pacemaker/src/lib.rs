@@ -49,6 +49,7 @@ pub mod score;
 mod sequence;
 mod shift;
 mod shown_order;
+pub mod tickets;
 pub mod transition;
 pub mod why;
 pub mod wishes;

@@ -174,6 +174,8 @@ pub struct Resource {
     /// Hosts that were never searched for it, so that it may run there: lost hosts, if it need not wait for fencing,
     /// and hosts that must be unfenced first.
     pub unsure_on: Vec<HostIdx>,
+    /// True if it runs, and stays as it is because a ticket is not granted.
+    pub kept_by_ticket: bool,
     /// True if placing does not support it, so that it stays where it runs.
     pub unsupported: bool,
     /// Instance attributes, its own or its template's, whose names begin like those of affinity keys, with their values
@@ -220,6 +222,7 @@ impl Resource {
             requires: None,
             unsure_on: Vec::new(),
             maintenance: false,
+            kept_by_ticket: false,
             unsupported: false,
             key_attributes: Vec::new(),
         }
@@ -227,6 +230,11 @@ impl Resource {
 
     pub(super) fn has_failed(&self) -> bool {
         matches!(self.condition, RunCondition::Failed | RunCondition::Blocked)
+    }
+
+    /// Returns true if it is left as it is: it failed, or a ticket is not granted.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.condition == RunCondition::Blocked || self.kept_by_ticket
     }
 
     /// All hosts on which a primitive runs. For groups and clones, the host of one part.

@@ -30,6 +30,7 @@ mod rules;
 mod run_places;
 mod sets;
 mod spans;
+mod tickets;
 pub(super) mod underway;
 mod unfencing;
 
@@ -240,8 +241,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.read_hosts()?;
         self.read_resources()?;
         self.read_orphans();
-        self.weigh_lost_hosts();
         self.read_tags();
+        self.read_tickets()?;
+        self.weigh_lost_hosts();
         self.read_locations()?;
         self.read_colocations()?;
         self.set.colocations.append(&mut self.together);

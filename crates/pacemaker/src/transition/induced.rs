@@ -173,7 +173,9 @@ impl InducedChanges<'_> {
             let is_thought_of = |part: &ResourceIdx| {
                 self.placed.host(*part).is_some() || (!primary.is_clone() && self.awaited[part.get()])
             };
-            let runs = |part: &ResourceIdx| self.of(*part).runs_on().is_some();
+            // One that stays because of a ticket counts as not started once others wait for it.
+            let is_kept = |part: &ResourceIdx| set.resource(*part).kept_by_ticket && self.awaited[part.get()];
+            let runs = |part: &ResourceIdx| self.of(*part).runs_on().is_some() && !is_kept(part);
             let are_simple = parts.iter().all(|part| set.resource(*part).is_primitive());
             if are_simple && parts.iter().any(is_thought_of) && !parts.iter().any(runs) {
                 for member in set.primitives(&colocation.dependent).iter() {

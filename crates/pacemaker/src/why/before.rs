@@ -157,6 +157,7 @@ impl ClusterBefore<'_> {
                 HostHindrance::Exclusive(set.exclusive_rule(resource).unwrap_or_default().to_owned())
             }
             ScoreSource::Guest => HostHindrance::Guest,
+            ScoreSource::Ticket(at) => HostHindrance::Ticket(set.tickets.rules[at].clone()),
             ScoreSource::Stopped => HostHindrance::Stopped,
             ScoreSource::With(at) => self.by_colocation(at),
             ScoreSource::Instance => {
