@@ -39,7 +39,7 @@ pub(crate) fn with_fencing() -> BTreeSet<PathBuf> {
 /// Clusters with clones.
 pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
     let clones = documents("tests/fixtures/pacemaker/clones");
-    assert_eq!(clones.len(), 34);
+    assert_eq!(clones.len(), 40);
     clones
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn in_other_words() -> BTreeSet<PathBuf> {
 /// Clusters whose configuration has changed since their resources were started.
 pub(crate) fn changed() -> BTreeSet<PathBuf> {
     let clusters = documents("tests/fixtures/pacemaker/changed");
-    assert_eq!(clusters.len(), 39);
+    assert_eq!(clusters.len(), 40);
     clusters
 }
 

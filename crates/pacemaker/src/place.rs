@@ -237,8 +237,11 @@ impl Placer<'_> {
             return;
         }
         let mut chosen = (best.host, DecidedBy::First);
+        // An instance that is told apart stays only if the host is first in all other ways.
+        let is_loose = details.instance_of.is_some_and(|clone| self.set.resource(clone).is_unique());
         if let Some(active) = details.active
             && active != best.host
+            && !is_loose
             && score(best.host) > AllocationScore::ZERO
             && self.wishes.available(active)
             && score(active) == score(best.host)

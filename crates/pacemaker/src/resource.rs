@@ -16,12 +16,16 @@ pub enum ResourceForm {
         /// True if each member must run where the one before it runs.
         together: bool,
     },
-    /// Instances of the same primitive or group, each on another host.
+    /// Instances of the same primitive or group.
     Clone {
         /// True if an instance depends only on the instance of another clone on its own host, not on all of them.
         interleave: bool,
         /// True if instances start one after the other.
         ordered: bool,
+        /// True if instances are told apart (`globally-unique`).
+        unique: bool,
+        /// Greatest number of instances on one host; above 1 only if they are told apart.
+        per_host: usize,
     },
 }
 
@@ -286,6 +290,19 @@ impl Resource {
     /// Returns true for a clone.
     pub fn is_clone(&self) -> bool {
         matches!(self.form, ResourceForm::Clone { .. })
+    }
+
+    /// Returns true for a clone whose instances are told apart.
+    pub(super) fn is_unique(&self) -> bool {
+        matches!(self.form, ResourceForm::Clone { unique: true, .. })
+    }
+
+    /// Greatest number of instances of a clone on one host.
+    pub(super) fn per_host(&self) -> usize {
+        match self.form {
+            ResourceForm::Clone { per_host, .. } => per_host,
+            _ => 1,
+        }
     }
 
     /// Returns true for a fencing device.

@@ -255,7 +255,7 @@ impl PlaceWords<'_> {
             | (HostHindrance::Guest, ScoreSource::Guest)
             | (HostHindrance::Ticket(_), ScoreSource::Ticket(_))
             | (HostHindrance::Orphaned, ScoreSource::Orphaned)
-            | (HostHindrance::Instance(_), ScoreSource::Instance)
+            | (HostHindrance::Instance(_) | HostHindrance::Instances(_), ScoreSource::Instance)
             | (HostHindrance::CloneUnwanted(_), ScoreSource::Clone) => true,
             (HostHindrance::Location(named), ScoreSource::Health) => {
                 named == crate::pacemaker::working_set::NODE_HEALTH
@@ -352,6 +352,9 @@ impl PlaceWords<'_> {
             }
             HostHindrance::Guest => "it never runs in a guest node".to_owned(),
             HostHindrance::Instance(other) => format!("{} is there", self.resource(*other)),
+            HostHindrance::Instances(most) => {
+                format!("no more instances may be there (clone-node-max {most})")
+            }
             HostHindrance::CloneUnwanted(score) => format!("its clone is unwanted there, score {score}"),
             HostHindrance::Wishes(others) => {
                 format!("those that go with it cannot be there: {}", self.resources(others))

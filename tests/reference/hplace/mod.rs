@@ -26,8 +26,8 @@ const SMALL: u64 = 1000;
 const LARGE: u64 = 10;
 /// Small clusters with special features, which follow. The entries combine clones, failed or unfinished operations,
 /// resources on several nodes, migrations that have begun, configurations changed since the start of resources, rare
-/// features, and guest nodes.
-const SPECIAL: [Special; 10] = [
+/// features, guest nodes, tickets, and instances that are told apart.
+const SPECIAL: [Special; 12] = [
     Special { clones: true, most: 2, ..Special::of("with clones") },
     Special { failures: true, most: 1, ..Special::of("with failed operations") },
     Special { clones: true, failures: true, most: 3, ..Special::of("with both") },
@@ -55,6 +55,8 @@ const SPECIAL: [Special; 10] = [
         most: 4,
         ..Special::of("with guest nodes and failed operations")
     },
+    Special { clones: true, tickets: true, most: 2, ..Special::of("with tickets") },
+    Special { clones: true, told_apart: true, most: 2, ..Special::of("with instances that are told apart") },
 ];
 /// Most differences shown.
 const SHOWN: usize = 5;
@@ -102,6 +104,8 @@ struct Special {
     changed: bool,
     rarer: bool,
     guests: bool,
+    tickets: bool,
+    told_apart: bool,
     /// Most differences in percent.
     most: u64,
 }
@@ -118,6 +122,8 @@ impl Special {
             changed: false,
             rarer: false,
             guests: false,
+            tickets: false,
+            told_apart: false,
             most: 0,
         }
     }
@@ -241,6 +247,12 @@ pub fn run(
                 text = rarer::with_loose_groups(&text, &mut random);
                 text = rarer::with_discovery(&text, &mut random);
                 text = rarer::without_quorum(&text, &mut random);
+            }
+            if special.is_some_and(|at| SPECIAL[at].tickets) {
+                text = rarer::with_tickets(&text, &mut random);
+            }
+            if special.is_some_and(|at| SPECIAL[at].told_apart) {
+                text = rarer::with_told_apart(&text, &mut random);
             }
             let with_guests = special.map(|at| &SPECIAL[at]).filter(|special| special.guests);
             if let Some(special) = with_guests {

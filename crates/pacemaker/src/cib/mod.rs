@@ -33,6 +33,7 @@ mod spans;
 mod tickets;
 pub(super) mod underway;
 mod unfencing;
+mod unique_clones;
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -150,6 +151,8 @@ struct Reader<'a, 'i> {
     resources: HashMap<&'a str, ResourceIdx>,
     /// Ids of the primitives and groups in clones.
     inner: HashSet<&'a str>,
+    /// Numbers of instances that are told apart, by the id of what is cloned.
+    unique: HashMap<&'a str, usize>,
     /// Clones of which some instances are enough for resources that start after them, with the number of these.
     enough: HashMap<ResourceIdx, usize>,
     kinds: HashMap<String, AttributeIdx>,
@@ -214,6 +217,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             defaults: Properties::default(),
             resources: HashMap::new(),
             inner: HashSet::new(),
+            unique: HashMap::new(),
             enough: HashMap::new(),
             kinds: HashMap::new(),
             together: Vec::new(),

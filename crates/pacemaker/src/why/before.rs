@@ -162,6 +162,10 @@ impl ClusterBefore<'_> {
             ScoreSource::With(at) => self.by_colocation(at),
             ScoreSource::Instance => {
                 let clone = set.clone_of(resource);
+                let most = clone.map_or(1, |clone| set.resource(clone).per_host());
+                if most != 1 {
+                    return HostHindrance::Instances(most);
+                }
                 let other = clone.and_then(|clone| self.instance_on(clone, record, host));
                 HostHindrance::Instance(other.unwrap_or(resource))
             }

@@ -46,6 +46,8 @@ pub enum HostHindrance {
     Guest,
     /// Another instance of its clone is there.
     Instance(ResourceIdx),
+    /// As many instances of its clone are there as may be: their number.
+    Instances(usize),
     /// Its clone is not wanted there, so no instance goes there: the clone's score.
     CloneUnwanted(AllocationScore),
     /// Other resources want to be with it, but not there.
