@@ -42,6 +42,7 @@ impl Placer<'_> {
         self.add_wishes_of_clone_dependents(clone);
         self.tell_scores(clone);
         let instances = self.instance_sequence(clone);
+        self.turns.insert(clone, instances.clone());
         let mut taken = HostCounts { counts: vec![0; set.hosts.len()], most: set.resource(clone).per_host() };
         let share = self.share_of_each_host(clone);
         for instance in &instances {
@@ -263,7 +264,8 @@ impl Placer<'_> {
         if !matches!(self.progress[colocation.primary.get()], PlacingState::Done(_)) {
             return;
         }
-        let instances = &set.resource(colocation.primary).members;
+        let members = &set.resource(colocation.primary).members;
+        let instances = self.turns.get(&colocation.primary).unwrap_or(members).clone();
         // Blocked instances attract no one.
         let is_blocked = |part: &ResourceIdx| set.resource(*part).is_blocked();
         let touched = instances.iter().filter(|one| !set.primitives(one).iter().any(is_blocked));

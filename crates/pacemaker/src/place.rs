@@ -1,5 +1,7 @@
 //! Places resources one after the other, each on the host that is best at that moment.
 
+use std::collections::HashMap;
+
 use super::additions::{AdditionLog, ScoreSource};
 use super::capacity::Capacities;
 use super::index::{HostIdx, ResourceIdx};
@@ -58,6 +60,7 @@ pub(super) fn place_noting(
         taken_from: Vec::new(),
         stays_on: None,
         guests: set.guests().collect(),
+        turns: HashMap::new(),
     };
     for resource in &sequence {
         placer.assign(*resource);
@@ -101,6 +104,8 @@ pub(super) struct Placer<'a> {
     /// The host on which an instance stays if it is as good as the best one.
     pub(super) stays_on: Option<HostIdx>,
     guests: Vec<(HostIdx, GuestParts)>,
+    /// The instances of clones in the order of their turns.
+    pub(super) turns: HashMap<ResourceIdx, Vec<ResourceIdx>>,
 }
 
 /// Greatest number of resources that wait for each other to be placed.

@@ -169,16 +169,18 @@ impl InducedChanges<'_> {
             } else {
                 std::slice::from_ref(&colocation.primary)
             };
-            // A primitive without a place is considered as long as others wait for it.
+            // A primitive without a place is considered as long as others wait for it. In a circle, a resource can have
+            // a place although the clone that it must be with has none.
             let is_thought_of = |part: &ResourceIdx| {
-                self.placed.host(*part).is_some() || (!primary.is_clone() && self.awaited[part.get()])
+                self.placed.host(*part).is_some() || primary.is_clone() || self.awaited[part.get()]
             };
             // One that stays because of a ticket counts as not started once others wait for it.
             let is_kept = |part: &ResourceIdx| set.resource(*part).kept_by_ticket && self.awaited[part.get()];
             let runs = |part: &ResourceIdx| self.of(*part).runs_on().is_some() && !is_kept(part);
             let are_simple = parts.iter().all(|part| set.resource(*part).is_primitive());
             if are_simple && parts.iter().any(is_thought_of) && !parts.iter().any(runs) {
-                for member in set.primitives(&colocation.dependent).iter() {
+                for member in set.primitives(&colocation.dependent).iter().filter(|one| set.is_managed(**one))
+                {
                     let change = self.of(*member).not_started();
                     self.set(*member, change, WaitReason::Colocation(at));
                 }
