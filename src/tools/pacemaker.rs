@@ -9,7 +9,7 @@ use super::ExitStatus;
 use super::execution::check_journal;
 use super::hint::WithHint;
 use super::hplace::carry::{carry_out_change, carry_out_pinning};
-use super::hplace::cluster::{ClusterOrigin, ReadCib, ensure_quorum, read_cib};
+use super::hplace::cluster::{ClusterOrigin, ReadCib, WhatIf, ensure_quorum, read_cib};
 use super::options::{CibOptions, ExecutionOptions, LoadOptions, OutputOptions};
 use super::output::Output;
 use super::source;
@@ -150,7 +150,7 @@ pub(super) fn load(
     if !cib.is_named() {
         return Ok(LoadedCluster { cluster: source::load(load, output)?, cib: None });
     }
-    let read = read_cib(&ClusterOrigin::named(load, cib)?, cib, None, output)?;
+    let read = read_cib(&ClusterOrigin::named(load, cib)?, cib, WhatIf::default(), output)?;
     ensure_quorum(&read.set)?;
     let looking = cluster_use == ClusterUse::Looking;
     let restarts = looking || cib.allow_restarts;

@@ -22,7 +22,7 @@ fn found(text: &str) -> Vec<LintFinding> {
 }
 
 /// Columns: rule, text replaced, replacement, element that is named, and part of the message.
-const WRONG: [(&str, &str, &str, &str, &str); 24] = [
+const WRONG: [(&str, &str, &str, &str, &str); 25] = [
     (
         "no-fencing",
         r#"name="stonith-enabled" value="false""#,
@@ -131,6 +131,13 @@ const WRONG: [(&str, &str, &str, &str, &str); 24] = [
         "in is in the group g",
     ),
     (
+        "ticket-never-granted",
+        r#"<constraints>"#,
+        r#"<constraints><rsc_ticket id="x" rsc="web" ticket="siteA"/>"#,
+        "x",
+        "nothing ever granted the ticket 'siteA'",
+    ),
+    (
         "circle",
         r#"<constraints>"#,
         r#"<constraints><rsc_colocation id="x" rsc="db" with-rsc="web" score="INFINITY"/>"#,
@@ -233,6 +240,17 @@ fn what_only_looks_like_it_is_no_matter() {
     let group = r#"<group id="g"><primitive id="in" type="Dummy"/><primitive id="last" type="Dummy"/></group></resources><constraints>
 <rsc_order id="x" first="in" then="db"/><rsc_order id="y" first="db" then="last"/>"#;
     assert_eq!(found(&WELL.replacen("</resources><constraints>", group, 1)), []);
+}
+
+#[test]
+fn a_known_ticket_may_be_lost() {
+    let known = WELL
+        .replacen("<constraints>", r#"<constraints><rsc_ticket id="x" rsc="web" ticket="siteA"/>"#, 1)
+        .replacen("<status>", r#"<status><tickets><ticket_state id="siteA" granted="true"/></tickets>"#, 1);
+    assert_eq!(found(&known), []);
+    let mistyped = found(&known.replacen(r#"id="siteA""#, r#"id="siteB""#, 1));
+    let finding = mistyped.iter().find(|finding| finding.rule == "ticket-never-granted").unwrap();
+    assert!(finding.advice.ends_with("(known: siteB)"), "{finding:?}");
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub(crate) fn with_fencing() -> BTreeSet<PathBuf> {
 /// Clusters with clones.
 pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
     let clones = documents("tests/fixtures/pacemaker/clones");
-    assert_eq!(clones.len(), 34);
+    assert_eq!(clones.len(), 40);
     clones
 }
 
@@ -47,6 +47,13 @@ pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
 pub(crate) fn promoted() -> BTreeSet<PathBuf> {
     let clusters = documents("tests/fixtures/pacemaker/promoted");
     assert_eq!(clusters.len(), 26);
+    clusters
+}
+
+/// Clusters with tickets.
+pub(crate) fn with_tickets() -> BTreeSet<PathBuf> {
+    let clusters = documents("tests/fixtures/pacemaker/tickets");
+    assert_eq!(clusters.len(), 8);
     clusters
 }
 
@@ -60,7 +67,7 @@ pub(crate) fn in_other_words() -> BTreeSet<PathBuf> {
 /// Clusters whose configuration has changed since their resources were started.
 pub(crate) fn changed() -> BTreeSet<PathBuf> {
     let clusters = documents("tests/fixtures/pacemaker/changed");
-    assert_eq!(clusters.len(), 39);
+    assert_eq!(clusters.len(), 40);
     clusters
 }
 
@@ -91,6 +98,7 @@ fn same_scores_same_places_same_order() {
         with_fencing(),
         on_several_nodes(),
         in_other_words(),
+        with_tickets(),
         changed(),
         with_guests(),
         promoted(),

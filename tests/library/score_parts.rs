@@ -74,6 +74,7 @@ fn parts_of_recorded_clusters_add_up() {
         pacemaker::with_failures(),
         pacemaker::on_several_nodes(),
         pacemaker::in_other_words(),
+        pacemaker::with_tickets(),
         pacemaker::changed(),
         pacemaker::with_guests(),
         pacemaker::promoted(),

@@ -56,6 +56,7 @@ fn same_actions_same_order_as_crm_simulate() {
         crate::pacemaker::on_several_nodes(),
         crate::pacemaker::with_fencing(),
         crate::pacemaker::in_other_words(),
+        crate::pacemaker::with_tickets(),
         crate::pacemaker::changed(),
         crate::pacemaker::promoted(),
     ];

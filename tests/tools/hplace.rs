@@ -120,17 +120,35 @@ fn clones_in_what_is_beyond_are_named() {
         r#"<clone id="storage-clone">"#,
         r#"<clone id="storage-clone"><meta_attributes id="u"><nvpair id="u1" name="globally-unique" value="true"/></meta_attributes>"#,
     );
-    let named = "Unsupported: clone 'storage-clone': instances that are told apart\n";
-    hplace(&[], unique).code(1).stdout("").stderr(starts_with(named));
+    // One that is told apart is missed where it has no place.
+    hplace(&[], unique).code(2).stderr("");
     let back =
         r#"<rsc_colocation id="back" rsc="storage-clone" with-rsc="vm" score="INFINITY"/></constraints>"#;
     let circle = clones.replace("</constraints>", back);
-    let named = "Unsupported: rsc_colocation 'back': a clone in a circle of colocations\n";
+    hplace(&[], circle.as_str()).code(0).stdout(contains("vm        -     node1 start")).stderr("");
+    let circle =
+        circle.replace("<clone id=\"storage-clone\">", "<clone id=\"storage-clone\"><group id=\"gr\">");
+    let circle = circle.replace("</clone>", "</group></clone>");
+    let named = "Unsupported: rsc_colocation 'back': a clone of groups in a circle of colocations\n";
     hplace(&[], circle.as_str()).code(1).stdout("").stderr(starts_with(named));
     hplace(&["--skip-unsupported"], circle)
         .code(0)
         .stdout(contains("vm        -     node1 start"))
         .stderr(named);
+}
+
+#[test]
+fn tickets_are_granted_and_revoked_to_look_at_the_rest() {
+    let cluster = fs::read_to_string("tests/fixtures/pacemaker/tickets/granted.xml").unwrap();
+    let cluster = cluster.as_str();
+    let stops = || contains("db       n1  -   stop\n");
+    hplace(&[], cluster).code(0).stdout(stops().not());
+    hplace(&["--revoke", "site"], cluster).code(2).stdout(stops().and(contains("n1   lost")));
+    hplace(&["--ticket-standby", "site"], cluster).code(2).stdout(stops().and(contains("n1   online")));
+    // Grants come first, whatever the order of the options.
+    hplace(&["--revoke", "site", "--grant", "site"], cluster).code(2).stdout(stops());
+    hplace(&["--ticket-standby", "other", "--ticket-activate", "site"], cluster).code(0).stderr("");
+    hplace(&["--exec", "--grant", "site"], cluster).code(1).stdout("");
 }
 
 #[test]

@@ -29,6 +29,8 @@ pub enum ScoreSource {
     Exclusive,
     /// The host is a guest node, in which resources of this kind never run.
     Guest,
+    /// A ticket is missing: the position of the constraint in [`Tickets::rules`](super::tickets::Tickets::rules).
+    Ticket(usize),
     /// The resource is meant to be stopped.
     Stopped,
     /// A colocation of the resource, by its position in [`WorkingSet::colocations`](super::WorkingSet::colocations).

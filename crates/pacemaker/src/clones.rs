@@ -11,7 +11,28 @@ use super::placing::{Assignment, DecidedBy, PlacingEvent};
 use super::promotion::Role;
 use super::score::{AllocationScore, ScoreTable};
 
+/// Numbers of placed instances of a clone by host.
+struct HostCounts {
+    counts: Vec<usize>,
+    /// Greatest number on one host.
+    most: usize,
+}
+
+impl HostCounts {
+    fn is_full(&self, host: HostIdx) -> bool {
+        self.counts[host.get()] >= self.most
+    }
+}
+
 impl Placer<'_> {
+    /// Number of instances on each available host if they are spread evenly, at least 1. So many stay where they are
+    /// before others have their turn.
+    fn share_of_each_host(&self, clone: ResourceIdx) -> usize {
+        let available = self.set.host_indices().filter(|host| self.wishes.available(*host)).count();
+        let wanted = self.wanted_instances(clone).count();
+        (wanted / available.max(1)).max(1)
+    }
+
     /// Places the instances of a clone: first those that can stay where they are, then the others.
     pub(super) fn assign_clone(&mut self, clone: ResourceIdx) {
         self.progress[clone.get()] = PlacingState::Begun;
@@ -22,11 +43,16 @@ impl Placer<'_> {
         self.add_wishes_of_clone_dependents(clone);
         self.tell_scores(clone);
         let instances = self.instance_sequence(clone);
-        let mut taken = vec![false; set.hosts.len()];
+        self.turns.insert(clone, instances.clone());
+        let mut taken = HostCounts { counts: vec![0; set.hosts.len()], most: set.resource(clone).per_host() };
+        let share = self.share_of_each_host(clone);
         for instance in &instances {
             let Some(active) = set.resource(*instance).active else { continue };
             // Nothing is tried on a guest node that is not up yet, or not up again.
-            if self.has_failed(*instance) || taken[active.get()] || !set.host(active).can_run() {
+            if self.has_failed(*instance)
+                || taken.counts[active.get()] >= share
+                || !set.host(active).can_run()
+            {
                 continue;
             }
             if self.is_wanted(*instance, active) {
@@ -100,7 +126,8 @@ impl Placer<'_> {
 
     /// The instances in the order of their turns. First come those that can stay, then those on hosts that cannot run
     /// anything now. Those that do not run follow, and last those that are unwanted where they are. Within the first
-    /// two kinds, instances without failures come first, then those that other resources want most on their host.
+    /// two kinds, instances on one host only come first, then those without failures, then those that other resources
+    /// want most on their host.
     fn instance_sequence(&mut self, clone: ResourceIdx) -> Vec<ResourceIdx> {
         let set = self.set;
         let wanted = self.wanted_by_others(clone);
@@ -112,20 +139,21 @@ impl Placer<'_> {
         };
         let rank = |instance: &ResourceIdx| {
             let host = set.resource(*instance).active;
-            let (state, has_failed, wanted) = match host {
-                None => (2, false, AllocationScore::ZERO),
+            let (state, more, has_failed, wanted) = match host {
+                None => (2, 0, false, AllocationScore::ZERO),
                 Some(host) => {
                     let is_good = self.tables[instance.get()].or_never(host) >= AllocationScore::ZERO;
                     let has_failed = self.has_failed(*instance);
+                    let more = set.resource(*instance).also_on.len();
                     match (is_good, self.wishes.available(host)) {
-                        (true, true) => (0, has_failed, wanted.or_never(host)),
-                        (true, false) => (1, has_failed, wanted.or_never(host)),
-                        (false, _) => (3, false, AllocationScore::ZERO),
+                        (true, true) => (0, more, has_failed, wanted.or_never(host)),
+                        (true, false) => (1, more, has_failed, wanted.or_never(host)),
+                        (false, _) => (3, more, false, AllocationScore::ZERO),
                     }
                 }
             };
             let wish = wishes.get(instance).copied().unwrap_or_default();
-            (Reverse(wish), state, has_failed, Reverse(wanted))
+            (Reverse(wish), state, more, has_failed, Reverse(wanted))
         };
         let mut instances: Vec<ResourceIdx> = self.wanted_instances(clone).collect();
         instances.sort_by_key(rank);
@@ -196,23 +224,23 @@ impl Placer<'_> {
     }
 
     /// Places an instance on a host without an instance of the same clone.
-    fn assign_instance(&mut self, clone: ResourceIdx, instance: ResourceIdx, taken: &mut [bool]) {
+    fn assign_instance(&mut self, clone: ResourceIdx, instance: ResourceIdx, taken: &mut HostCounts) {
         let set = self.set;
         self.taken_from.clear();
         let is_out = |host: &HostIdx| {
             let is_known = self.tables[instance.get()].get(*host).is_some();
-            is_known && (taken[host.get()] || !self.is_wanted(clone, *host))
+            is_known && (taken.is_full(*host) || !self.is_wanted(clone, *host))
         };
         let out: Vec<HostIdx> = set.host_indices().filter(is_out).collect();
         for host in out {
-            let source = if taken[host.get()] { ScoreSource::Instance } else { ScoreSource::Clone };
+            let source = if taken.is_full(host) { ScoreSource::Instance } else { ScoreSource::Clone };
             for part in std::iter::once(&instance).chain(&set.resource(instance).members) {
                 self.forbid(*part, source, host);
             }
         }
         self.assign(instance);
         if let Some(host) = self.place_of(instance) {
-            taken[host.get()] = true;
+            taken.counts[host.get()] += 1;
         }
     }
 
@@ -222,7 +250,7 @@ impl Placer<'_> {
         clone: ResourceIdx,
         instance: ResourceIdx,
         active: HostIdx,
-        taken: &mut [bool],
+        taken: &mut HostCounts,
     ) {
         let (records, events) = (self.records.len(), self.events.len());
         let table = self.tables[instance.get()].clone();
@@ -231,7 +259,7 @@ impl Placer<'_> {
         self.assign_instance(clone, instance, taken);
         self.stays_on = None;
         let Some(place) = self.place_of(instance).filter(|host| *host != active) else { return };
-        taken[place.get()] = false;
+        taken.counts[place.get()] -= 1;
         // Pacemaker undoes this for primitives only: a group keeps its new host, which other instances can get as well.
         if self.set.resource(instance).is_group() {
             return;

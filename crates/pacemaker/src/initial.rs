@@ -7,7 +7,7 @@ use super::working_set::{Resource, ResourceForm, WorkingSet};
 
 impl WorkingSet {
     /// Fills the score tables of all resources: base scores, unmanaged resources, location constraints, node health,
-    /// stickiness, failures, exclusive locations, and guest nodes.
+    /// stickiness, failures, exclusive locations, guest nodes and tickets.
     pub fn set_scores(&mut self) {
         self.fill_scores(&mut AdditionLog::off());
     }
@@ -22,6 +22,7 @@ impl WorkingSet {
     fn fill_scores(&mut self, log: &mut AdditionLog) {
         let table = if self.symmetric { self.base_scores() } else { ScoreTable::empty(self.hosts.len()) };
         self.resources.iter_mut().for_each(|resource| resource.scores = table.clone());
+        self.mark_kept_by_tickets();
         self.open_connections();
         for resource in self.resource_indices() {
             let scored = self.resource(resource).scores.iter();
@@ -38,6 +39,7 @@ impl WorkingSet {
         self.add_promotion_wishes(log);
         self.noting(log, ScoreSource::Exclusive, Self::confine);
         self.noting(log, ScoreSource::Guest, Self::keep_from_guests);
+        self.forbid_by_tickets(log);
     }
 
     /// Changes tables, and notes all differences with the same source.
@@ -57,10 +59,10 @@ impl WorkingSet {
     fn keep(&mut self, resource: ResourceIdx, log: &mut AdditionLog) {
         let details = self.resource(resource);
         let Some(host) = details.active.filter(|_| details.is_primitive()) else { return };
-        let group = details.group.filter(|group| !self.frozen && !self.may_manage(*group));
+        let group = details.group.filter(|group| !self.frozen && !self.may_manage_by_itself(*group));
         let mut kept = Vec::new();
         match group {
-            _ if !self.may_manage(resource) => kept.push(resource),
+            _ if !self.may_manage_by_itself(resource) => kept.push(resource),
             Some(group) => {
                 kept.push(group);
                 kept.extend(&self.resource(group).members);

@@ -52,6 +52,8 @@ pub mod score;
 mod sequence;
 mod shift;
 mod shown_order;
+mod ticket_effects;
+pub mod tickets;
 pub mod transition;
 pub mod why;
 pub mod wishes;

@@ -62,6 +62,7 @@ pub(super) fn place_noting(
         taken_from: Vec::new(),
         stays_on: None,
         guests: set.guests().collect(),
+        turns: HashMap::new(),
     };
     for resource in &sequence {
         placer.assign(*resource);
@@ -110,6 +111,8 @@ pub(super) struct Placer<'a> {
     /// The host on which an instance stays if it is as good as the best one.
     pub(super) stays_on: Option<HostIdx>,
     guests: Vec<(HostIdx, GuestParts)>,
+    /// The instances of clones in the order of their turns.
+    pub(super) turns: HashMap<ResourceIdx, Vec<ResourceIdx>>,
 }
 
 /// Greatest number of resources that wait for each other to be placed.
@@ -246,8 +249,11 @@ impl Placer<'_> {
             return;
         }
         let mut chosen = (best.host, DecidedBy::First);
+        // An instance that is told apart stays only if the host is first in all other ways.
+        let is_loose = details.instance_of.is_some_and(|clone| self.set.resource(clone).is_unique());
         if let Some(active) = details.active
             && active != best.host
+            && !is_loose
             && score(best.host) > AllocationScore::ZERO
             && self.wishes.available(active)
             && score(active) == score(best.host)

@@ -132,7 +132,7 @@ impl AllPlaced {
     }
 
     /// Parts of instances that nobody misses: no part of the instance has a place, and its clone runs on every
-    /// available host that constraints allow.
+    /// available host that constraints allow. An instance that is told apart is always missed.
     pub(super) fn spare(&self, set: &WorkingSet) -> HashSet<ResourceIdx> {
         let available: Vec<HostIdx> =
             set.host_indices().filter(|host| self.is_available(set, *host)).collect();
@@ -147,7 +147,8 @@ impl AllPlaced {
             let occupied: BTreeSet<HostIdx> = parts.filter_map(|part| self.host(part)).collect();
             available.iter().all(|host| occupied.contains(host) || !may_be(*host))
         };
-        let everywhere = set.clones().filter(|clone| is_everywhere(*clone));
+        let alike = set.clones().filter(|clone| !set.resource(*clone).is_unique());
+        let everywhere = alike.filter(|clone| is_everywhere(*clone));
         let instances = everywhere.flat_map(|clone| &set.resource(clone).members);
         let parts = instances.map(|instance| set.primitives(instance));
         let is_nowhere = |parts: &Cow<'_, [ResourceIdx]>| parts.iter().all(|part| self.host(*part).is_none());

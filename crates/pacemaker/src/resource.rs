@@ -17,12 +17,16 @@ pub enum ResourceForm {
         /// True if each member must run where the one before it runs.
         together: bool,
     },
-    /// Instances of the same primitive or group, each on another host.
+    /// Instances of the same primitive or group.
     Clone {
         /// True if an instance depends only on the instance of another clone on its own host, not on all of them.
         interleave: bool,
         /// True if instances start one after the other.
         ordered: bool,
+        /// True if instances are told apart (`globally-unique`).
+        unique: bool,
+        /// Greatest number of instances on one host; above 1 only if they are told apart.
+        per_host: usize,
     },
 }
 
@@ -181,6 +185,8 @@ pub struct Resource {
     /// Hosts that were never searched for it, so that it may run there: lost hosts, if it need not wait for fencing,
     /// and hosts that must be unfenced first.
     pub unsure_on: Vec<HostIdx>,
+    /// True if it runs, and stays as it is because a ticket is not granted.
+    pub kept_by_ticket: bool,
     /// True if placing does not support it, so that it stays where it runs.
     pub unsupported: bool,
     /// Instance attributes, its own or its template's, whose names begin like those of affinity keys, with their values
@@ -230,6 +236,7 @@ impl Resource {
             requires: None,
             unsure_on: Vec::new(),
             maintenance: false,
+            kept_by_ticket: false,
             unsupported: false,
             key_attributes: Vec::new(),
         }
@@ -237,6 +244,11 @@ impl Resource {
 
     pub(super) fn has_failed(&self) -> bool {
         matches!(self.condition, RunCondition::Failed | RunCondition::Blocked)
+    }
+
+    /// Returns true if it is left as it is: it failed, or a ticket is not granted.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.condition == RunCondition::Blocked || self.kept_by_ticket
     }
 
     /// All hosts on which a primitive runs. For groups and clones, the host of one part.
@@ -289,6 +301,19 @@ impl Resource {
     /// Returns true for a clone.
     pub fn is_clone(&self) -> bool {
         matches!(self.form, ResourceForm::Clone { .. })
+    }
+
+    /// Returns true for a clone whose instances are told apart.
+    pub(super) fn is_unique(&self) -> bool {
+        matches!(self.form, ResourceForm::Clone { unique: true, .. })
+    }
+
+    /// Greatest number of instances of a clone on one host.
+    pub(super) fn per_host(&self) -> usize {
+        match self.form {
+            ResourceForm::Clone { per_host, .. } => per_host,
+            _ => 1,
+        }
     }
 
     /// Returns true for a fencing device.

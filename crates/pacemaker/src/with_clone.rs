@@ -5,7 +5,7 @@ use super::index::{HostIdx, ResourceIdx};
 use super::place::{Placer, PlacingState};
 use super::promotion::Role;
 use super::score::AllocationScore;
-use super::working_set::{Colocation, ResourceForm, RunCondition};
+use super::working_set::{Colocation, ResourceForm};
 
 impl Placer<'_> {
     /// Adds to the scores of a resource the effect of a colocation with a clone.
@@ -18,10 +18,13 @@ impl Placer<'_> {
         }
         let instances = match self.by_promotion.get(&colocation.primary) {
             Some(instances) => instances.clone(),
-            None => set.resource(colocation.primary).members.clone(),
+            None => {
+                let members = &set.resource(colocation.primary).members;
+                self.turns.get(&colocation.primary).unwrap_or(members).clone()
+            }
         };
         // Blocked instances attract no one.
-        let is_blocked = |part: &ResourceIdx| matches!(set.resource(*part).condition, RunCondition::Blocked);
+        let is_blocked = |part: &ResourceIdx| set.resource(*part).is_blocked();
         let touched = instances.iter().filter(|one| !set.primitives(one).iter().any(is_blocked));
         let touched = touched.filter(|one| self.has_role(**one, role));
         let places: Vec<HostIdx> = touched.filter_map(|one| self.whole_place(*one)).collect();

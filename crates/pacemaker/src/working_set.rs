@@ -4,6 +4,7 @@ use super::capacity::Capacities;
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::promotion::Role;
 use super::score::{AllocationScore, ScoreTable};
+use super::tickets::Tickets;
 use htools_model::words;
 
 pub use super::resource::{
@@ -340,6 +341,8 @@ pub struct WorkingSet {
     pub orders: Vec<StartOrder>,
     /// Orders that wait for some of several resources.
     pub choices: Vec<ChoiceOrder>,
+    /// Tickets, and the constraints that need them.
+    pub tickets: Tickets,
     /// Elements that placing does not support.
     pub unsupported: Vec<Unsupported>,
     /// Capacity taken by running resources that placing does not support.
@@ -361,6 +364,11 @@ impl WorkingSet {
 
     /// Like [`is_managed`](Self::is_managed), but ignores whether the whole cluster is frozen.
     pub(super) fn may_manage(&self, resource: ResourceIdx) -> bool {
+        self.may_manage_by_itself(resource) && !self.resource(resource).kept_by_ticket
+    }
+
+    /// Like [`may_manage`](Self::may_manage), but ignores tickets.
+    pub(super) fn may_manage_by_itself(&self, resource: ResourceIdx) -> bool {
         let details = self.resource(resource);
         let in_maintenance = details.active_hosts().any(|host| self.host(host).state.maintenance);
         details.managed && (!details.is_primitive() || !in_maintenance)

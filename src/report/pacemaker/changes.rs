@@ -1,7 +1,9 @@
 //! Changes of resources.
 
 use super::transition::reason;
+use crate::model::shown::shown_name;
 use crate::pacemaker::promotion::Role;
+use crate::pacemaker::tickets::TicketRule;
 use crate::pacemaker::working_set::RunCondition;
 use crate::pacemaker::{ResourceChange, ResourceChanges, ResourceIdx, WorkingSet};
 use htools_model::words;
@@ -111,6 +113,13 @@ pub(super) fn remarks(set: &WorkingSet, changes: &ResourceChanges, resource: Res
     let changed = changed.map(|what| format!(" ({what} changed)")).unwrap_or_default();
     let orphaned = if of.orphaned { " (no longer configured)" } else { "" };
     cause + &changed + orphaned
+}
+
+/// The state of a missing ticket, and the constraint that needs it.
+pub(super) fn ticket(set: &WorkingSet, rule: &TicketRule) -> String {
+    let state = set.tickets.state(rule);
+    let word = if state.granted { "is in standby" } else { "is not granted" };
+    format!("ticket {} {word} ({})", shown_name(&rule.ticket), shown_name(&rule.id))
 }
 
 /// The primitives in the order of the document.

@@ -10,6 +10,7 @@ use crate::pacemaker::{
     AdditionLog, AllocationScore, HostScore, ResourceIdx, ScoreAddition, ScorePart, ScoreSource, WorkingSet,
 };
 
+use super::changes::ticket;
 use super::json::ScoreView;
 
 /// Maximum length of a line without wrapping, in characters.
@@ -118,6 +119,7 @@ impl PartWords<'_> {
                 format!("resource-discovery=exclusive {rule}")
             }
             ScoreSource::Guest => "guest node".to_owned(),
+            ScoreSource::Ticket(at) => ticket(self.set, &self.set.tickets.rules[at]),
             ScoreSource::Stopped => "target-role".to_owned(),
             ScoreSource::With(at) => {
                 let colocation = &self.set.colocations[at];
@@ -175,6 +177,7 @@ fn view(set: &WorkingSet, resource: ResourceIdx, addition: &ScoreAddition) -> Pa
         kind: kind(addition.source),
         id: match addition.source {
             ScoreSource::Location(at) => Some(set.locations[at].id.clone()),
+            ScoreSource::Ticket(at) => Some(set.tickets.rules[at].id.clone()),
             ScoreSource::Exclusive => set.exclusive_rule(addition.resource).map(str::to_owned),
             _ => colocation.map(|colocation| colocation.id.clone()),
         },
@@ -200,6 +203,7 @@ fn kind(source: ScoreSource) -> &'static str {
         ScoreSource::Orphaned => "orphaned",
         ScoreSource::Exclusive => "exclusive",
         ScoreSource::Guest => "guest",
+        ScoreSource::Ticket(_) => "ticket",
         ScoreSource::Stopped => "stopped",
         ScoreSource::With(_) | ScoreSource::Of(_) => "colocation",
         ScoreSource::Instance => "instance",

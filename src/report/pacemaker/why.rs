@@ -1,6 +1,6 @@
 //! Explanation of the place of a resource.
 
-use super::changes::remarks;
+use super::changes::{remarks, ticket};
 use super::parts::{broken, forbidding, plain, sum, unbroken};
 use super::promotion;
 use crate::model::shown::shown_name;
@@ -257,8 +257,9 @@ impl PlaceWords<'_> {
             | (HostHindrance::Exclusive(_), ScoreSource::Exclusive)
             | (HostHindrance::Stopped, ScoreSource::Stopped)
             | (HostHindrance::Guest, ScoreSource::Guest)
+            | (HostHindrance::Ticket(_), ScoreSource::Ticket(_))
             | (HostHindrance::Orphaned, ScoreSource::Orphaned)
-            | (HostHindrance::Instance(_), ScoreSource::Instance)
+            | (HostHindrance::Instance(_) | HostHindrance::Instances(_), ScoreSource::Instance)
             | (HostHindrance::CloneUnwanted(_), ScoreSource::Clone) => true,
             (HostHindrance::Location(named), ScoreSource::Health) => {
                 named == crate::pacemaker::working_set::NODE_HEALTH
@@ -277,7 +278,10 @@ impl PlaceWords<'_> {
             Advantage::Fewer(here, there) => format!("{here} placed there, and not {there}"),
             Advantage::Runs => "it runs there, and the score is the same".to_owned(),
             Advantage::Name => "all else is equal, and its name comes first".to_owned(),
-            Advantage::Unmanaged => "it is not managed".to_owned(),
+            Advantage::Unmanaged => match self.set.kept_by(reasons.resource) {
+                Some(rule) => ticket(self.set, rule),
+                None => "it is not managed".to_owned(),
+            },
             Advantage::Optimum => "as the best placement of all has it".to_owned(),
         };
         let is_alone = matches!(advantage, Advantage::Only | Advantage::Unmanaged | Advantage::Optimum);
@@ -321,6 +325,7 @@ impl PlaceWords<'_> {
             HostHindrance::Exclusive(id) => {
                 format!("resource-discovery=exclusive names other nodes only ({})", shown_name(id))
             }
+            HostHindrance::Ticket(rule) => ticket(self.set, rule),
             HostHindrance::NotOptedIn => "no constraint allows it (symmetric-cluster=false)".to_owned(),
             HostHindrance::With(rule, Some(_)) if self.set.resource(rule.other).is_clone() => {
                 let (other, id) = (self.resource(rule.other), shown_name(&rule.id));
@@ -351,6 +356,9 @@ impl PlaceWords<'_> {
             }
             HostHindrance::Guest => "it never runs in a guest node".to_owned(),
             HostHindrance::Instance(other) => format!("{} is there", self.resource(*other)),
+            HostHindrance::Instances(most) => {
+                format!("no more instances may be there (clone-node-max {most})")
+            }
             HostHindrance::CloneUnwanted(score) => format!("its clone is unwanted there, score {score}"),
             HostHindrance::Wishes(others) => {
                 format!("those that go with it cannot be there: {}", self.resources(others))

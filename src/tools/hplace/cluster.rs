@@ -13,7 +13,7 @@ use crate::input::encoding::decode;
 use crate::input::local::read_limited;
 use crate::load::merge::apply_node_options;
 use crate::model::shown::printable;
-use crate::pacemaker::cib::change::dated;
+use crate::pacemaker::cib::change::{ChangedTicket, dated, with_tickets};
 use crate::pacemaker::cib::{CibReading, GuestReading};
 use crate::pacemaker::execute::{CibClient, LocalCluster, SIZE};
 use crate::pacemaker::working_set::{QuorumPolicy, Unsupported, WorkingSet};
@@ -64,8 +64,8 @@ pub(super) fn load_with(
             apply_node_options(&mut cluster, &options.load.nodes)?;
             ganeti::working_set(&cluster, options.stickiness.unwrap_or(AllocationScore::of(STAYING)))
         }
-        origin if options.now.is_some() => {
-            let (text, source) = origin.document(options.now)?;
+        origin if !options.what_if().is_nothing() => {
+            let (text, source) = origin.document(options.what_if())?;
             cib::read_with(text.as_bytes(), &source, reading)?
         }
         ClusterOrigin::Document(file) => {
@@ -78,17 +78,17 @@ pub(super) fn load_with(
     Ok(set)
 }
 
-/// Reads a Pacemaker cluster with its document, as of `now` if that is given.
+/// Reads a Pacemaker cluster with its document, in another state if that is asked for.
 ///
 /// # Errors
 /// Fails if the cluster cannot be read, is Ganeti's, or has unsupported elements that are not to be skipped.
 pub(in crate::tools) fn read_cib(
     origin: &ClusterOrigin<'_>,
     options: &CibOptions,
-    now: Option<jiff::Timestamp>,
+    what_if: WhatIf<'_>,
     output: &mut Output,
 ) -> anyhow::Result<ReadCib> {
-    let (text, source) = origin.document(now)?;
+    let (text, source) = origin.document(what_if)?;
     let set = cib::parse(&text, &source)?;
     accept(&set, options, output)?;
     Ok(ReadCib { text, source, set })
@@ -100,7 +100,7 @@ impl HplaceOptions {
     /// # Errors
     /// Those of [`read_cib`].
     pub(super) fn read_cib(&self, output: &mut Output) -> anyhow::Result<ReadCib> {
-        read_cib(&ClusterOrigin::of(self)?, &self.cib, self.now, output)
+        read_cib(&ClusterOrigin::of(self)?, &self.cib, self.what_if(), output)
     }
 
     /// The document of a Pacemaker cluster, and its source for messages.
@@ -108,7 +108,37 @@ impl HplaceOptions {
     /// # Errors
     /// Fails if the document cannot be read, or if the cluster is Ganeti's.
     pub(super) fn read_text(&self) -> anyhow::Result<(String, String)> {
-        ClusterOrigin::of(self)?.document(self.now)
+        ClusterOrigin::of(self)?.document(self.what_if())
+    }
+
+    /// The state in which the options look at the cluster.
+    fn what_if(&self) -> WhatIf<'_> {
+        WhatIf { now: self.now, tickets: &self.tickets }
+    }
+}
+
+/// State in which a cluster is looked at, where that is not its present state.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::tools) struct WhatIf<'a> {
+    now: Option<jiff::Timestamp>,
+    tickets: &'a [ChangedTicket],
+}
+
+impl WhatIf<'_> {
+    /// Returns true for the present state.
+    fn is_nothing(self) -> bool {
+        self.now.is_none() && self.tickets.is_empty()
+    }
+
+    /// The document in this state.
+    fn applied(self, mut text: String, source: &str) -> anyhow::Result<String> {
+        if let Some(now) = self.now {
+            text = dated(&text, source, now)?;
+        }
+        if !self.tickets.is_empty() {
+            text = with_tickets(&text, source, self.tickets)?;
+        }
+        Ok(text)
     }
 }
 
@@ -123,8 +153,8 @@ pub(in crate::tools) enum ClusterOrigin<'a> {
 }
 
 impl<'a> ClusterOrigin<'a> {
-    /// The document, as of `now` if that is given, and its source for messages.
-    fn document(&self, now: Option<jiff::Timestamp>) -> anyhow::Result<(String, String)> {
+    /// The document in the state that is asked for, and its source for messages.
+    fn document(&self, what_if: WhatIf<'_>) -> anyhow::Result<(String, String)> {
         let (text, source) = match self {
             ClusterOrigin::Document(file) => {
                 let (document, source) = opened(file)?;
@@ -137,10 +167,7 @@ impl<'a> ClusterOrigin<'a> {
                     .hint("use hbal, hgroup or hcheck for Ganeti clusters"));
             }
         };
-        match now {
-            Some(now) => Ok((dated(&text, &source, now)?, source)),
-            None => Ok((text, source)),
-        }
+        Ok((what_if.applied(text, &source)?, source))
     }
 
     fn of(options: &'a HplaceOptions) -> anyhow::Result<ClusterOrigin<'a>> {
@@ -150,6 +177,14 @@ impl<'a> ClusterOrigin<'a> {
             "option --stickiness applies only to Ganeti clusters; a CIB has its own resource-stickiness"
         );
         ensure!(!of_ganeti || options.now.is_none(), "option --now applies only to Pacemaker clusters");
+        ensure!(
+            !of_ganeti || options.tickets.is_empty(),
+            "options for tickets apply only to Pacemaker clusters"
+        );
+        ensure!(
+            options.tickets.is_empty() || !options.execution.exec,
+            "a change of tickets and --exec exclude each other: a change of the cluster goes by its own tickets"
+        );
         ensure!(
             options.now.is_none() || !options.execution.exec,
             "options --now and --exec exclude each other: a change of the cluster takes effect at the present time"

@@ -102,6 +102,8 @@ pub(super) const COMMANDS: &[ToolCommand] = &[
 /// Commands that read Pacemaker clusters; the empty word is hplace without a command.
 pub(super) const PACEMAKER: &[&str] =
     &["", "why", "survive", "fit", "lint", "evacuate", "optimal", "affinity"];
+/// Commands that can look at a Pacemaker cluster with other tickets.
+pub(super) const TICKETS: &[&str] = &["", "why", "survive", "fit", "evacuate", "optimal"];
 /// Commands that read Ganeti clusters.
 pub(super) const GANETI: &[&str] = &["", "why", "survive", "fit", "simulate", "optimal", "affinity"];
 /// Commands whose answer depends on the present nodes of Ganeti instances (`--stickiness`).

@@ -3,6 +3,7 @@
 use anyhow::bail;
 
 use super::affinity;
+use crate::pacemaker::cib::change::ChangedTicket;
 use crate::pacemaker::optimal::ThenGoal;
 use crate::pacemaker::{AllocationScore, PlacementMethod};
 use crate::tools::cli::heading::OptionTopic;
@@ -34,6 +35,8 @@ pub(crate) struct HplaceOptions {
     pub stickiness: Option<AllocationScore>,
     /// Time as of which the cluster is read; none: the time in its document, or else the present.
     pub now: Option<jiff::Timestamp>,
+    /// Tickets in another state than in the document.
+    pub tickets: Vec<ChangedTicket>,
     /// `--nodes`: number of nodes lost at once, 1 or 2; none: 1.
     pub nodes_lost: Option<usize>,
     /// Lowest priority at which a resource that stays down counts; none: 1, or 0 if no priority is above 0.

@@ -3,6 +3,7 @@
 use super::commands::*;
 use super::options::HplaceOptions;
 use crate::pacemaker::AllocationScore;
+use crate::pacemaker::cib::change::{ChangedTicket, TicketChange};
 use crate::pacemaker::cib::parse_date;
 use crate::pacemaker::optimal::ThenGoal;
 use crate::tools::cli::option::ArgumentKind::{Choices, Integer, Text};
@@ -94,6 +95,25 @@ pub(crate) const SPEC: Spec<HplaceOptions> = Spec {
             })
             .added()
             .only(PACEMAKER),
+        &HplaceDef::addition("grant", "look at the Pacemaker cluster with this ticket granted")
+            .more("Without it, nothing that needs the ticket runs. The option can be repeated.")
+            .under(Heading::Pacemaker)
+            .takes("TICKET", Text, |o, g| ticket(o, g, TicketChange::Grant))
+            .only(TICKETS),
+        &HplaceDef::addition("revoke", "look at the cluster without this ticket")
+            .more("The loss-policy of each constraint about it then counts.")
+            .under(Heading::Pacemaker)
+            .takes("TICKET", Text, |o, g| ticket(o, g, TicketChange::Revoke))
+            .only(TICKETS),
+        &HplaceDef::addition("ticket-standby", "look at the cluster with this ticket in standby")
+            .more("Resources that need the ticket then stop, whatever the loss-policy.")
+            .under(Heading::Pacemaker)
+            .takes("TICKET", Text, |o, g| ticket(o, g, TicketChange::Standby))
+            .only(TICKETS),
+        &HplaceDef::addition("ticket-activate", "look at the cluster with this ticket out of standby")
+            .under(Heading::Pacemaker)
+            .takes("TICKET", Text, |o, g| ticket(o, g, TicketChange::Activate))
+            .only(TICKETS),
         &HplaceDef::added_flag("with-reasons", "say why each resource is where it is", |o| {
             o.forms.reasons = true
         })
@@ -218,6 +238,10 @@ pub(super) const STRATEGIES: &[&str] =
 fn stickiness(given: &Given) -> Result<AllocationScore, ValueError> {
     let worth = given.int().ok().filter(|worth| *worth >= 0);
     Ok(AllocationScore::of(worth.ok_or_else(|| given.out_of_range("at least 0"))?))
+}
+
+fn ticket(options: &mut HplaceOptions, given: &Given, change: TicketChange) -> Result<(), ValueError> {
+    given.string().map(|ticket| options.tickets.push(ChangedTicket { ticket, change }))
 }
 
 fn one_or_two(given: &Given) -> Result<usize, ValueError> {

@@ -27,8 +27,8 @@ const SMALL: u64 = 1000;
 const LARGE: u64 = 10;
 /// Small clusters with special features, which follow. The entries combine clones, failed or unfinished operations,
 /// resources on several nodes, migrations that have begun, configurations changed since the start of resources, rare
-/// features, guest nodes, and promotable clones.
-const SPECIAL: [Special; 11] = [
+/// features, guest nodes, promotable clones, tickets, and instances that are told apart.
+const SPECIAL: [Special; 13] = [
     Special { clones: true, most: 2, ..Special::of("with clones") },
     Special { failures: true, most: 1, ..Special::of("with failed operations") },
     Special { clones: true, failures: true, most: 3, ..Special::of("with both") },
@@ -57,6 +57,8 @@ const SPECIAL: [Special; 11] = [
         ..Special::of("with guest nodes and failed operations")
     },
     Special { clones: true, promotables: true, most: 8, ..Special::of("with promotable clones") },
+    Special { clones: true, tickets: true, most: 2, ..Special::of("with tickets") },
+    Special { clones: true, told_apart: true, most: 2, ..Special::of("with instances that are told apart") },
 ];
 /// Most differences shown.
 const SHOWN: usize = 5;
@@ -105,6 +107,8 @@ struct Special {
     rarer: bool,
     guests: bool,
     promotables: bool,
+    tickets: bool,
+    told_apart: bool,
     /// Most differences in percent.
     most: u64,
 }
@@ -122,6 +126,8 @@ impl Special {
             rarer: false,
             guests: false,
             promotables: false,
+            tickets: false,
+            told_apart: false,
             most: 0,
         }
     }
@@ -248,6 +254,12 @@ pub fn run(
             }
             if special.is_some_and(|at| SPECIAL[at].promotables) {
                 text = promotables::with_promotables(&text, &mut random);
+            }
+            if special.is_some_and(|at| SPECIAL[at].tickets) {
+                text = rarer::with_tickets(&text, &mut random);
+            }
+            if special.is_some_and(|at| SPECIAL[at].told_apart) {
+                text = rarer::with_told_apart(&text, &mut random);
             }
             let with_guests = special.map(|at| &SPECIAL[at]).filter(|special| special.guests);
             if let Some(special) = with_guests {

@@ -40,6 +40,78 @@ pub fn without_quorum(xml: &str, random: &mut Random) -> String {
     xml.replacen(r#"have-quorum="1""#, r#"have-quorum="0""#, 1).replacen(SET, &policy, 1)
 }
 
+/// The same CIB in which some resources need tickets.
+pub fn with_tickets(xml: &str, random: &mut Random) -> String {
+    let mut rules = String::new();
+    for tag in ["<primitive ", "<group ", "<clone "] {
+        each(xml, tag, |before, id| {
+            let is_cloned = before.rfind("<clone ") > before.rfind("</clone>");
+            if (tag == "<clone " || !is_cloned) && random.chance(0.4) {
+                let policy = random.pick(&["stop", "demote", "fence", "freeze", "freeze"]);
+                let ticket = random.pick(&["here", "there", "never"]);
+                rules += &format!(
+                    r#"<rsc_ticket id="{id}-{ticket}" rsc="{id}" ticket="{ticket}" loss-policy="{policy}"/>"#
+                );
+            }
+            String::new()
+        });
+    }
+    let state = |ticket: &str, random: &mut Random| {
+        let [granted, standby] = [0.5, 0.2].map(|chance| random.chance(chance));
+        format!(r#"<ticket_state id="{ticket}" granted="{granted}" standby="{standby}"/>"#)
+    };
+    let states: String = ["here", "there"].iter().map(|ticket| state(ticket, random)).collect();
+    xml.replacen("</constraints>", &format!("{rules}</constraints>"), 1).replacen(
+        "</status>",
+        &format!("<tickets>{states}</tickets></status>"),
+        1,
+    )
+}
+
+/// The same CIB in which instances of some clones are told apart. On each node, the status tells of another instance.
+pub fn with_told_apart(xml: &str, random: &mut Random) -> String {
+    let mut unique: Vec<String> = Vec::new();
+    let mut is_unique = false;
+    each(xml, "<", |before, id| {
+        let tag = &before[before.rfind('<').unwrap_or_default()..];
+        if tag.starts_with("<clone ") {
+            is_unique = random.chance(0.7);
+            if is_unique {
+                unique.push(id.to_owned());
+            }
+        } else if tag.starts_with("</clone>") {
+            is_unique = false;
+        } else if tag.starts_with("<primitive ") && is_unique {
+            unique.push(id.to_owned());
+        }
+        String::new()
+    });
+    let text = each(xml, "<clone ", |_, clone| {
+        if !unique.iter().any(|one| one == clone) {
+            return String::new();
+        }
+        let most = 1 + random.below(3);
+        let pair = |name: &str, value: &str| {
+            format!(r#"<nvpair id="{clone}-{name}" name="{name}" value="{value}"/>"#)
+        };
+        let pairs = pair("globally-unique", "true") + &pair("clone-node-max", &most.to_string());
+        format!(r#"<meta_attributes id="{clone}-unique">{pairs}</meta_attributes>"#)
+    });
+    const STATE: &str = "<node_state ";
+    let mut states = text.split(STATE);
+    let mut told = states.next().unwrap_or_default().to_owned();
+    for (number, state) in states.enumerate() {
+        let mut state = state.to_owned();
+        for one in &unique {
+            let (old, new) =
+                (format!(r#"<lrm_resource id="{one}""#), format!(r#"<lrm_resource id="{one}:{number}""#));
+            state = state.replace(&old, &new);
+        }
+        told = told + STATE + &state;
+    }
+    told
+}
+
 /// Inserts text after each tag that begins with `tag`. The text depends on everything before it and on the tag's id.
 pub(super) fn each(xml: &str, tag: &str, mut more: impl FnMut(&str, &str) -> String) -> String {
     let mut text = String::new();

@@ -1,5 +1,7 @@
-//! Changes to the document of a cluster: location constraints that pin resources, and nodes in standby. A document is
+//! Changes to the document of a cluster: location constraints that pin resources, nodes in standby, and tickets. A document is
 //! changed as the cluster would change its own, so that the consequences can be examined first.
+
+mod tickets;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -13,6 +15,7 @@ use super::document::{self, child, children, id};
 use htools_ganeti::input::error::{LoadError, Result};
 use htools_ganeti::load::lookup::hint;
 use htools_model::shown::{escaped, shown_name, shown_source};
+pub use tickets::{ChangedTicket, TicketChange, with_tickets};
 
 /// Prefix of the ids of constraints made by this tool.
 const PREFIX: &str = "hplace-";

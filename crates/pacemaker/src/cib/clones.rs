@@ -18,12 +18,13 @@ use super::run_places::{PastRoles, UNDER_WAY, add_reason};
 use htools_ganeti::input::error::Result;
 
 /// Greatest number of resources in a cluster with clones.
-const MOST: usize = 1_000_000;
+pub(super) const MOST: usize = 1_000_000;
 
 /// Reasons why a clone is not supported.
 const SURPLUS: &str = "more of its instances run than should, and nobody manages them";
 
 const LOST: &str = "more of its instances run than should, one on a lost node that need not be fenced first";
+pub(super) const TOO_MANY: &str = "more instances than can be followed";
 
 const TWICE: &str = "two of its instances run on one node";
 
@@ -74,6 +75,17 @@ impl<'a, 'i> Reader<'a, 'i> {
         let is_promotable = node.has_tag_name("master") || metas.flag("promotable", false);
         let count = metas.get("clone-max").and_then(leading).and_then(|count| usize::try_from(count).ok());
         let count = count.unwrap_or(self.set.hosts.len().max(1));
+        let (mut count, is_unique) = (count, metas.flag("globally-unique", false));
+        if is_unique && self.can_be_unique(node)? {
+            if is_promotable {
+                reasons.push("a promotable clone whose instances are told apart");
+            }
+            return self.read_unique_clone(node, &metas, count, reasons);
+        }
+        if is_unique {
+            // Such a clone gets no more instances than there are hosts.
+            count = count.min(self.set.hosts.len().max(1));
+        }
         let parts = self.clone_parts(node, &metas, count, &mut reasons)?;
         if is_promotable && self.follows_roles {
             without_roles(&mut reasons);
@@ -91,7 +103,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let hosts: Vec<HostIdx> = self.set.status_order.iter().copied().filter(runs_on).collect();
         let resources = count.max(hosts.len()).saturating_mul(parts.primitives.len() + 1);
         if resources > MOST.saturating_sub(self.set.resources.len()) {
-            reasons.push("more instances than can be followed");
+            reasons.push(TOO_MANY);
         }
         if hosts.len() > count && self.leaves_any_alone(&hosts, &parts) {
             add_reason(&mut reasons, SURPLUS);
@@ -107,20 +119,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             reasons.iter().for_each(|reason| self.report_unsupported(node, reason));
             return self.leave(node);
         }
-        for inner in
-            node.descendants().filter(|inner| inner.has_tag_name("primitive") || inner.has_tag_name("group"))
-        {
-            let name = required(self.source, inner, "id")?;
-            if self.resources.contains_key(name) || !self.inner.insert(name) {
-                return Err(wrong(self.source, inner, "there is another resource with this id"));
-            }
-        }
-        let mut resource = self.bare(id(node), &metas);
-        resource.form = ResourceForm::Clone {
-            interleave: metas.flag("interleave", false),
-            ordered: metas.flag("ordered", false),
-        };
-        resource.managed = self.is_managed(&metas);
+        self.take_inner_ids(node)?;
+        let mut resource = self.bare_clone(node, &metas);
         // If one part failed on a host, nothing of the clone runs there.
         resource.failed_on.clone_from(&parts.failed_on);
         if parts.stopped {
@@ -133,8 +133,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             resource.promotion = Some(self.clone_promotion(&metas, count.max(hosts.len()), &parts));
         }
         let clone = self.add(node, resource)?;
-        let enough = metas.get("clone-min").and_then(leading).and_then(|count| usize::try_from(count).ok());
-        self.enough.extend(enough.filter(|enough| *enough > 0).map(|enough| (clone, enough)));
+        self.note_enough(clone, &metas);
         // Instances found first in the status are kept; the others get no place.
         for number in 0..count.max(hosts.len()) {
             self.add_instance(clone, number, number >= count, hosts.get(number).copied(), &parts);
@@ -161,6 +160,38 @@ impl<'a, 'i> Reader<'a, 'i> {
             failed_on: failed_on.collect(),
             ..self.promotion(metas, own)
         }
+    }
+
+    /// Notes the ids of what is cloned.
+    pub(super) fn take_inner_ids(&mut self, node: Node<'a, 'i>) -> Result<()> {
+        let inner =
+            node.descendants().filter(|one| one.has_tag_name("primitive") || one.has_tag_name("group"));
+        for inner in inner {
+            let name = required(self.source, inner, "id")?;
+            if self.resources.contains_key(name) || !self.inner.insert(name) {
+                return Err(wrong(self.source, inner, "there is another resource with this id"));
+            }
+        }
+        Ok(())
+    }
+
+    /// A clone that has no instances yet.
+    pub(super) fn bare_clone(&self, node: Node<'a, 'i>, metas: &Properties<'a>) -> Resource {
+        let mut resource = self.bare(id(node), metas);
+        resource.form = ResourceForm::Clone {
+            interleave: metas.flag("interleave", false),
+            ordered: metas.flag("ordered", false),
+            unique: false,
+            per_host: 1,
+        };
+        resource.managed = self.is_managed(metas);
+        resource
+    }
+
+    /// Notes the number of instances that are enough for resources that start after a clone.
+    pub(super) fn note_enough(&mut self, clone: ResourceIdx, metas: &Properties<'a>) {
+        let enough = metas.get("clone-min").and_then(leading).and_then(|count| usize::try_from(count).ok());
+        self.enough.extend(enough.filter(|enough| *enough > 0).map(|enough| (clone, enough)));
     }
 
     /// Returns true if any part of a clone on these hosts is unmanaged.
@@ -242,10 +273,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 is_same
             });
             failed.append(&mut failed_on(failures.into_iter(), draft.threshold));
-            // Without stickiness, instances would change places for nothing.
-            if draft.metas.get("resource-stickiness").is_none() {
-                draft.resource.stickiness = AllocationScore::of(1);
-            }
+            draft.settle_stickiness();
             let names = active_names;
             primitives.push(ClonePart { draft, active, revisions, unstopped, roles, names });
         }
@@ -310,11 +338,27 @@ impl<'a, 'i> Reader<'a, 'i> {
                 ..draft.resource.clone()
             }));
         }
+        self.finish_instance(
+            clone,
+            whole,
+            &members,
+            parts.group.as_ref().is_some_and(|group| group.together),
+        );
+    }
+
+    /// Makes resources an instance of a clone, within a group if there is one.
+    pub(super) fn finish_instance(
+        &mut self,
+        clone: ResourceIdx,
+        whole: Option<ResourceIdx>,
+        members: &[ResourceIdx],
+        together: bool,
+    ) {
         if let Some(whole) = whole {
-            self.set.resources[whole.get()].members.clone_from(&members);
-            if parts.group.as_ref().is_some_and(|group| group.together) {
+            self.set.resources[whole.get()].members.extend(members);
+            if together {
                 let id = self.set.resource(whole).id.clone();
-                self.keep_together(&members, &id);
+                self.keep_together(members, &id);
             }
             self.set.find_whole(whole);
         }
@@ -322,7 +366,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.set.resources[clone.get()].members.extend(instance);
     }
 
-    fn push(&mut self, resource: Resource) -> ResourceIdx {
+    pub(super) fn push(&mut self, resource: Resource) -> ResourceIdx {
         let index = ResourceIdx::new(self.set.resources.len());
         self.set.resources.push(resource);
         index
@@ -332,9 +376,6 @@ impl<'a, 'i> Reader<'a, 'i> {
 /// Reasons why a clone is not supported, by its meta attributes.
 fn unsupported_reason(metas: &Properties<'_>) -> Vec<&'static str> {
     let mut reasons = Vec::new();
-    if metas.flag("globally-unique", false) {
-        reasons.push("instances that are told apart");
-    }
     if metas.get("clone-node-max").and_then(leading).is_some_and(|count| count < 1) {
         reasons.push("no instance is allowed on any node");
     }

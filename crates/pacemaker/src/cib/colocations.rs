@@ -1,5 +1,7 @@
 //! Reads colocation constraints.
 
+use std::collections::HashSet;
+
 use roxmltree::Node;
 
 use super::super::components::strong_components;
@@ -83,7 +85,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         status.into_iter().flat_map(|status| children(status, "node_state")).any(is_time)
     }
 
-    /// Leaves out colocations of clones with resources that, directly or through others, want to be with them.
+    /// Leaves out colocations of clones with resources that, directly or through others, want to be with them, if a
+    /// clone of groups is among them.
     fn leave_out_circles(&mut self) {
         let set = &mut self.set;
         let whole = |resource: ResourceIdx| set.resource(resource).group.unwrap_or(resource);
@@ -92,8 +95,16 @@ impl<'a, 'i> Reader<'a, 'i> {
         let mut primaries = vec![Vec::new(); set.resources.len()];
         ends.iter().for_each(|(dependent, primary)| primaries[dependent.get()].push(primary.get()));
         let component = strong_components(&primaries);
+        let has_groups = |clone: &ResourceIdx| {
+            let details = set.resource(*clone);
+            details.is_clone() && details.members.iter().any(|one| set.resource(*one).is_group())
+        };
+        let of_groups: HashSet<usize> =
+            set.resource_indices().filter(has_groups).map(|clone| component[clone.get()]).collect();
         let is_circle = |(dependent, primary): &(ResourceIdx, ResourceIdx)| {
-            set.resource(*dependent).is_clone() && component[dependent.get()] == component[primary.get()]
+            let own = component[dependent.get()];
+            let is_closed = own == component[primary.get()];
+            set.resource(*dependent).is_clone() && is_closed && of_groups.contains(&own)
         };
         let circles: Vec<bool> = ends.iter().map(is_circle).collect();
         let (mut at, mut left_out) = (0, Vec::new());
@@ -108,7 +119,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         set.unsupported.extend(left_out.into_iter().map(|id| Unsupported {
             element: "rsc_colocation".to_owned(),
             id,
-            reason: "a clone in a circle of colocations".to_owned(),
+            reason: "a clone of groups in a circle of colocations".to_owned(),
         }));
     }
 

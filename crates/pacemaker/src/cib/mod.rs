@@ -32,8 +32,10 @@ mod rules;
 mod run_places;
 mod sets;
 mod spans;
+mod tickets;
 pub(super) mod underway;
 mod unfencing;
+mod unique_clones;
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -155,6 +157,8 @@ struct Reader<'a, 'i> {
     resources: HashMap<&'a str, ResourceIdx>,
     /// Ids of the primitives and groups in clones.
     inner: HashSet<&'a str>,
+    /// Numbers of instances that are told apart, by the id of what is cloned.
+    unique: HashMap<&'a str, usize>,
     /// Clones of which some instances are enough for resources that start after them, with the number of these.
     enough: HashMap<ResourceIdx, usize>,
     kinds: HashMap<String, AttributeIdx>,
@@ -225,6 +229,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             defaults: Properties::default(),
             resources: HashMap::new(),
             inner: HashSet::new(),
+            unique: HashMap::new(),
             enough: HashMap::new(),
             kinds: HashMap::new(),
             together: Vec::new(),
@@ -255,8 +260,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.read_hosts()?;
         self.read_resources()?;
         self.read_orphans();
-        self.weigh_lost_hosts();
         self.read_tags();
+        self.read_tickets()?;
+        self.weigh_lost_hosts();
         self.read_locations()?;
         self.read_colocations()?;
         self.set.colocations.append(&mut self.together);

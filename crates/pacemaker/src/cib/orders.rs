@@ -164,7 +164,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn name_other_constraints(&mut self) {
         let Some(section) = self.section("constraints") else { return };
         for constraint in section.children().filter(Node::is_element) {
-            if !["rsc_location", "rsc_colocation", "rsc_order"].contains(&constraint.tag_name().name()) {
+            if !KNOWN.contains(&constraint.tag_name().name()) {
                 self.report_unsupported(constraint, "a constraint of another kind");
             }
         }
@@ -200,6 +200,8 @@ impl OrderedTasks {
         self.first == OrderedTask::Start && self.then == OrderedTask::Start
     }
 }
+/// The kinds of constraints that are read.
+const KNOWN: [&str; 4] = ["rsc_location", "rsc_colocation", "rsc_order", "rsc_ticket"];
 
 /// Strength of an order: by its kind or, in older documents, by its score.
 fn strength(constraint: Node<'_, '_>) -> OrderStrength {

@@ -65,6 +65,10 @@ impl<'a, 'i> Reader<'a, 'i> {
         };
         let is_configured = |name: &str| {
             let inner = name.rsplit_once(':').map_or(name, |(inner, _)| inner);
+            if let Some(count) = self.unique.get(inner) {
+                let number = name.rsplit_once(':').and_then(|(_, number)| number.parse::<usize>().ok());
+                return number.is_some_and(|number| number < *count);
+            }
             let is_alone = |resource: &ResourceIdx| self.set.resource(*resource).is_primitive();
             let has_instances = !self.resources.get(inner).is_some_and(is_alone);
             primitives.contains(name) || has_instances && primitives.contains(inner) || implied.has(name)

@@ -65,6 +65,13 @@ pub(super) struct PrimitiveDraft<'a, 'i> {
 }
 
 impl<'a, 'i> PrimitiveDraft<'a, 'i> {
+    /// Gives an instance of a clone the stickiness without which instances would change places for nothing.
+    pub(super) fn settle_stickiness(&mut self) {
+        if self.metas.get("resource-stickiness").is_none() {
+            self.resource.stickiness = AllocationScore::of(1);
+        }
+    }
+
     /// A primitive with the meta attributes that apply to it.
     pub(super) fn new(
         resource: Resource,
@@ -349,6 +356,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             exclusive: None,
             requires: requirement(metas),
             unsure_on: Vec::new(),
+            kept_by_ticket: false,
             unsupported: false,
             key_attributes: Vec::new(),
         }

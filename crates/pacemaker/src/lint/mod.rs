@@ -5,6 +5,7 @@ mod capacities;
 mod complaint;
 mod constraints;
 mod options;
+mod tickets;
 
 pub(crate) use complaint::NameSuggestion;
 
@@ -56,7 +57,7 @@ const fn rule(
 }
 
 /// All rules, in the order in which findings are shown.
-const RULES: [LintRule; 16] = [
+const RULES: [LintRule; 17] = [
     rule("no-fencing", LintSeverity::Error, options::no_fencing),
     rule("unknown-strategy", LintSeverity::Error, options::unknown_strategy),
     rule("utilization-ignored", LintSeverity::Warning, options::utilization_ignored),
@@ -73,6 +74,7 @@ const RULES: [LintRule; 16] = [
     rule("order-circle", LintSeverity::Error, constraints::order_circles),
     rule("leftover", LintSeverity::Warning, constraints::leftovers),
     rule("contradiction", LintSeverity::Error, constraints::contradictions),
+    rule("ticket-never-granted", LintSeverity::Warning, tickets::never_granted),
 ];
 
 /// The names of all rules.

@@ -182,7 +182,8 @@ impl InducedChanges<'_> {
             } else {
                 std::slice::from_ref(&colocation.primary)
             };
-            // A primitive without a place is considered as long as others wait for it.
+            // A primitive without a place is considered as long as others wait for it. In a circle, a resource can have
+            // a place although the clone that it must be with has none.
             let is_promotion = colocation.primary_role == Some(Role::Promoted);
             if colocation.primary_role == Some(Role::Unpromoted)
                 || colocation.dependent_role == Some(Role::Unpromoted)
@@ -191,15 +192,20 @@ impl InducedChanges<'_> {
             }
             let is_thought_of = |part: &ResourceIdx| {
                 is_promotion && self.placed.promoted[part.get()]
-                    || !is_promotion && self.placed.host(*part).is_some()
+                    || !is_promotion && (self.placed.host(*part).is_some() || primary.is_clone())
                     || (!primary.is_clone() && self.awaited[part.get()])
             };
+            // One that stays because of a ticket counts as not started once others wait for it.
+            let is_kept = |part: &ResourceIdx| set.resource(*part).kept_by_ticket && self.awaited[part.get()];
             let runs = |part: &ResourceIdx| {
-                self.of(*part).runs_on().is_some() && (!is_promotion || self.is_to_be_promoted(*part))
+                self.of(*part).runs_on().is_some()
+                    && !is_kept(part)
+                    && (!is_promotion || self.is_to_be_promoted(*part))
             };
             let are_simple = parts.iter().all(|part| set.resource(*part).is_primitive());
             if are_simple && parts.iter().any(is_thought_of) && !parts.iter().any(runs) {
-                for member in set.primitives(&colocation.dependent).iter() {
+                for member in set.primitives(&colocation.dependent).iter().filter(|one| set.is_managed(**one))
+                {
                     if colocation.dependent_role.is_some() {
                         self.block_promotion(*member);
                         continue;

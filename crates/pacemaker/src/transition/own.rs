@@ -203,7 +203,7 @@ fn begins(set: &WorkingSet, changes: &ResourceChanges, part: ResourceIdx) -> boo
 fn shut_down(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
     let leaves = |host: &HostIdx| {
         let state = set.host(*host).state;
-        state.shutting_down && state.online && !state.unclean
+        state.shutting_down && state.online && actions.to(ActionTask::Fence, *host).is_none()
     };
     // A host stays as long as it has a held resource.
     let holds = |host: HostIdx| {
@@ -211,7 +211,7 @@ fn shut_down(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions)
         // In maintenance, blocked resources do not matter.
         let stays = |resource: ResourceIdx| {
             let details = set.resource(resource);
-            let is_blocked = details.condition == RunCondition::Blocked && !details.maintenance;
+            let is_blocked = details.is_blocked() && !details.maintenance;
             is_blocked
                 && details.active_hosts().any(|other| other == host)
                 && !set.host(host).state.maintenance

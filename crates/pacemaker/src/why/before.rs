@@ -157,10 +157,15 @@ impl ClusterBefore<'_> {
                 HostHindrance::Exclusive(set.exclusive_rule(resource).unwrap_or_default().to_owned())
             }
             ScoreSource::Guest => HostHindrance::Guest,
+            ScoreSource::Ticket(at) => HostHindrance::Ticket(set.tickets.rules[at].clone()),
             ScoreSource::Stopped => HostHindrance::Stopped,
             ScoreSource::With(at) => self.by_colocation(at),
             ScoreSource::Instance => {
                 let clone = set.clone_of(resource);
+                let most = clone.map_or(1, |clone| set.resource(clone).per_host());
+                if most != 1 {
+                    return HostHindrance::Instances(most);
+                }
                 let other = clone.and_then(|clone| self.instance_on(clone, record, host));
                 HostHindrance::Instance(other.unwrap_or(resource))
             }

@@ -3,6 +3,7 @@
 use crate::capacity::Capacities;
 use crate::index::{AttributeIdx, HostIdx, ResourceIdx};
 use crate::score::AllocationScore;
+use crate::tickets::TicketRule;
 
 /// The first thing that keeps a resource from a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub enum HostHindrance {
     Location(String),
     /// The resource may run only where this constraint, and others like it, name a host: its id.
     Exclusive(String),
+    /// A ticket constraint forbids it, as the ticket is not granted or in standby.
+    Ticket(TicketRule),
     /// In an opt-in cluster, no constraint allows it.
     NotOptedIn,
     /// By a colocation, it must be with another one, which is on the other host given, or nowhere.
@@ -43,6 +46,8 @@ pub enum HostHindrance {
     Guest,
     /// Another instance of its clone is there.
     Instance(ResourceIdx),
+    /// As many instances of its clone are there as may be: their number.
+    Instances(usize),
     /// Its clone is not wanted there, so no instance goes there: the clone's score.
     CloneUnwanted(AllocationScore),
     /// Other resources want to be with it, but not there.

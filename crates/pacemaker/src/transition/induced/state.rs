@@ -64,7 +64,7 @@ impl InducedChanges<'_> {
     /// Returns true if a resource runs and is blocked.
     pub(super) fn is_blocked(&self, resource: ResourceIdx) -> bool {
         let details = self.set.resource(resource);
-        details.condition == RunCondition::Blocked && details.active.is_some()
+        details.is_blocked() && details.active.is_some()
     }
 
     /// Holds a resource that must be stopped after a blocked one.

@@ -1,0 +1,130 @@
+//! Reads clones whose instances are told apart (`globally-unique`): each instance has a history of its own.
+
+use roxmltree::Node;
+
+use super::super::index::ResourceIdx;
+use super::super::number::leading;
+use super::super::working_set::{Resource, ResourceForm};
+use super::Reader;
+use super::clones::{MOST, TOO_MANY};
+use super::document::{children, id, wrong};
+use super::properties::Properties;
+use super::resources::{GroupDraft, Inherited};
+use htools_ganeti::input::error::Result;
+
+/// Reasons why such a clone is not supported.
+const FENCES: &str = "a fence device whose instances are told apart";
+
+/// An instance: its parts, and reasons why they are not supported.
+struct UniqueInstance {
+    parts: Vec<Resource>,
+    reasons: Vec<&'static str>,
+}
+
+impl<'a, 'i> Reader<'a, 'i> {
+    /// Returns true if the agents of a clone know instances that are told apart. If one does not, none is told apart.
+    pub(super) fn can_be_unique(&self, node: Node<'a, 'i>) -> Result<bool> {
+        for primitive in node.descendants().filter(|inner| inner.has_tag_name("primitive")) {
+            let template = self.template(primitive)?;
+            let class = primitive.attribute("class").or_else(|| template?.attribute("class"));
+            if !matches!(class, Some("ocf" | "stonith")) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads a clone with `count` instances.
+    pub(super) fn read_unique_clone(
+        &mut self,
+        node: Node<'a, 'i>,
+        metas: &Properties<'a>,
+        count: usize,
+        mut reasons: Vec<&'static str>,
+    ) -> Result<()> {
+        let whole = children(node, "group").next();
+        let group = whole.map(|whole| self.draft_group(whole, metas));
+        let of_parts = group.as_ref().map_or(metas, |group| &group.metas).clone();
+        let inherited =
+            Inherited { metas: of_parts, group: None, wholes: whole.into_iter().chain([node]).collect() };
+        let inner: Vec<Node<'a, 'i>> = children(whole.unwrap_or(node), "primitive").collect();
+        if inner.is_empty() {
+            return Err(wrong(self.source, node, "the clone contains no resource"));
+        }
+        let resources = count.saturating_mul(inner.len() + 1);
+        if resources > MOST.saturating_sub(self.set.resources.len()) {
+            reasons.push(TOO_MANY);
+        }
+        let charges = self.set.charges.len();
+        let mut instances = Vec::new();
+        for number in 0..if reasons.is_empty() { count } else { 0 } {
+            let mut instance = self.unique_instance(&inner, &inherited, number)?;
+            reasons.append(&mut instance.reasons);
+            instances.push(instance);
+        }
+        self.unique.extend(inner.iter().map(|part| (id(*part), count)));
+        if !reasons.is_empty() {
+            reasons.sort_unstable();
+            reasons.dedup();
+            reasons.iter().for_each(|reason| self.report_unsupported(node, reason));
+            self.set.charges.truncate(charges);
+            return self.leave(node);
+        }
+        self.take_inner_ids(node)?;
+        let per_host =
+            metas.get("clone-node-max").and_then(leading).and_then(|most| usize::try_from(most).ok());
+        let mut resource = self.bare_clone(node, metas);
+        if let ResourceForm::Clone { unique, per_host: most, .. } = &mut resource.form {
+            (*unique, *most) = (true, per_host.unwrap_or(1));
+        }
+        let clone = self.add(node, resource)?;
+        self.note_enough(clone, metas);
+        for (number, instance) in instances.into_iter().enumerate() {
+            self.add_unique_instance(clone, group.as_ref(), number, instance);
+        }
+        self.set.find_whole(clone);
+        Ok(())
+    }
+
+    /// Reads the instance with a number.
+    fn unique_instance(
+        &mut self,
+        inner: &[Node<'a, 'i>],
+        inherited: &Inherited<'a, 'i>,
+        number: usize,
+    ) -> Result<UniqueInstance> {
+        let mut instance = UniqueInstance { parts: Vec::new(), reasons: Vec::new() };
+        for part in inner {
+            let mut draft = self.draft_primitive(*part, inherited)?;
+            draft.resource.id = format!("{}:{number}", id(*part));
+            draft.settle_stickiness();
+            if draft.resource.fences() {
+                draft.reasons.push(FENCES);
+            }
+            let (resource, mut reasons) = self.settle(draft);
+            instance.parts.push(resource);
+            instance.reasons.append(&mut reasons);
+        }
+        Ok(instance)
+    }
+
+    /// Adds an instance with its parts.
+    fn add_unique_instance(
+        &mut self,
+        clone: ResourceIdx,
+        group: Option<&GroupDraft<'a>>,
+        number: usize,
+        instance: UniqueInstance,
+    ) {
+        let whole = group.map(|group| {
+            let id = format!("{}:{number}", group.resource.id);
+            self.push(Resource { id, instance_of: Some(clone), ..group.resource.clone() })
+        });
+        let own = if whole.is_some() { None } else { Some(clone) };
+        let mut members = Vec::new();
+        for part in instance.parts {
+            members.push(self.push(Resource { group: whole, instance_of: own, ..part }));
+        }
+        self.finish_instance(clone, whole, &members, group.is_some_and(|group| group.together));
+    }
+}
