@@ -36,7 +36,7 @@ fn is_valid(document: &Value) -> bool {
 fn a_lost_promoted_role_goes_to_another_node() {
     let survive = hplace(&["survive"], &cluster()).code(0);
     survive.stdout(contains("something stays down after 0 of them").and(contains(
-        "Lost Down Restarted Moved Promoted Stays down\nn2      0         0     0        1 -\n",
+        "Lost Down Restarted Moved Promoted Stays down\nn2      0         1     0        1 -\n",
     )));
     let document = hplace(&["survive", "--json"], &cluster()).code(0).get_output().stdout.clone();
     let document: Value = serde_json::from_slice(&document).unwrap();
@@ -49,8 +49,9 @@ fn a_lost_promoted_role_goes_to_another_node() {
 
 #[test]
 fn a_role_without_another_candidate_is_lost() {
-    let text = "Without n2:\n  c, priority 0: nothing is promoted: no instance that runs has a promotion score of at least 0\n";
-    let row = "n2      0         0     0        0 c (promoted role)\n";
+    let text =
+        "\n  c, priority 0: nothing is promoted: no instance that runs has a promotion score of at least 0\n";
+    let row = "n2      1         0     0        0 b, c (promoted role)\n";
     hplace(&["survive"], &with_one_candidate()).code(2).stdout(contains(text).and(contains(row)));
     hplace(&["survive", "--priority", "1"], &with_one_candidate()).code(0).stdout(contains(row));
     let document = hplace(&["survive", "--json"], &with_one_candidate()).code(2).get_output().stdout.clone();
