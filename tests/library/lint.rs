@@ -22,7 +22,7 @@ fn found(text: &str) -> Vec<LintFinding> {
 }
 
 /// Columns: rule, text replaced, replacement, element that is named, and part of the message.
-const WRONG: [(&str, &str, &str, &str, &str); 25] = [
+const WRONG: [(&str, &str, &str, &str, &str); 29] = [
     (
         "no-fencing",
         r#"name="stonith-enabled" value="false""#,
@@ -201,6 +201,34 @@ const WRONG: [(&str, &str, &str, &str, &str); 25] = [
         "web",
         "1 others have",
     ),
+    (
+        "promoted-max",
+        "</resources><constraints>",
+        r#"<clone id="data"><meta_attributes id="m"><nvpair id="m0" name="promotable" value="true"/><nvpair id="m1" name="promoted-max" value="3"/><nvpair id="m2" name="clone-max" value="2"/></meta_attributes><primitive id="disk" class="ocf" provider="pacemaker" type="Stateful"/></clone></resources><constraints>"#,
+        "data",
+        "promoted-max is 3, and the clone has 2",
+    ),
+    (
+        "role-not-named",
+        "</resources><constraints>",
+        r#"<clone id="data"><meta_attributes id="m"><nvpair id="m0" name="promotable" value="true"/></meta_attributes><primitive id="disk" class="ocf" provider="pacemaker" type="Stateful"/></clone><primitive id="fs" class="ocf" provider="heartbeat" type="Filesystem"/></resources><constraints><rsc_colocation id="k" rsc="fs" with-rsc="data" score="INFINITY"/>"#,
+        "k",
+        "any instance of data",
+    ),
+    (
+        "no-promotion-order",
+        "</resources><constraints>",
+        r#"<clone id="data"><meta_attributes id="m"><nvpair id="m0" name="promotable" value="true"/></meta_attributes><primitive id="disk" class="ocf" provider="pacemaker" type="Stateful"/></clone><primitive id="fs" class="ocf" provider="heartbeat" type="Filesystem"/></resources><constraints><rsc_colocation id="k" rsc="fs" with-rsc="data" with-rsc-role="Promoted" score="INFINITY"/><rsc_order id="o9" first="data" then="fs"/>"#,
+        "k",
+        "no order lets it start",
+    ),
+    (
+        "no-notify",
+        "</resources><constraints>",
+        r#"<clone id="data"><meta_attributes id="m"><nvpair id="m0" name="promotable" value="true"/></meta_attributes><primitive id="disk" class="ocf" provider="linbit" type="drbd"/></clone></resources><constraints>"#,
+        "data",
+        "needs notifications",
+    ),
 ];
 
 #[test]
@@ -240,6 +268,21 @@ fn what_only_looks_like_it_is_no_matter() {
     let group = r#"<group id="g"><primitive id="in" type="Dummy"/><primitive id="last" type="Dummy"/></group></resources><constraints>
 <rsc_order id="x" first="in" then="db"/><rsc_order id="y" first="db" then="last"/>"#;
     assert_eq!(found(&WELL.replacen("</resources><constraints>", group, 1)), []);
+}
+
+/// A promoted pair with its file system and address.
+#[test]
+fn promotable_clones_as_they_should_be() {
+    let about = ["promoted-max", "role-not-named", "no-promotion-order", "no-notify"];
+    let pair = r#"<clone id="data"><meta_attributes id="m"><nvpair id="m0" name="promotable" value="true"/><nvpair id="m1" name="notify" value="true"/><nvpair id="m2" name="promoted-max" value="2"/></meta_attributes><primitive id="disk" class="ocf" provider="linbit" type="drbd"/></clone><group id="all"><primitive id="fs" class="ocf" provider="heartbeat" type="Filesystem"/><primitive id="ip" class="ocf" provider="heartbeat" type="IPaddr2"/></group></resources><constraints><rsc_colocation id="k" rsc="all" with-rsc="data" with-rsc-role="Promoted" score="INFINITY"/><rsc_order id="o9" first="data" first-action="promote" then="fs" then-action="start"/>"#;
+    let findings = found(&WELL.replacen("</resources><constraints>", pair, 1));
+    assert!(!findings.iter().any(|finding| about.contains(&finding.rule)), "{findings:#?}");
+    // The same order, as sets, and in the words of older releases.
+    let sets = r#"<rsc_order id="o9"><resource_set id="s1" action="promote"><resource_ref id="data"/></resource_set><resource_set id="s2" action="start"><resource_ref id="all"/></resource_set></rsc_order>"#;
+    let order = r#"<rsc_order id="o9" first="data" first-action="promote" then="fs" then-action="start"/>"#;
+    let pair = pair.replace(order, sets).replace("with-rsc-role=\"Promoted\"", "with-rsc-role=\"Master\"");
+    let findings = found(&WELL.replacen("</resources><constraints>", &pair, 1));
+    assert!(!findings.iter().any(|finding| about.contains(&finding.rule)), "{findings:#?}");
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod help;
 mod hplace;
 mod hplace_carried;
 mod hplace_down;
+mod hplace_promoted;
 mod hplace_why;
 mod install;
 mod json;

@@ -91,6 +91,8 @@ impl FitQuestion {
         let is_kept = |resource: ResourceIdx| now.host(resource).is_none() || placed.host(resource).is_some();
         let all = settled.resource_indices().all(is_kept)
             && with.resource_indices().skip(settled.resources.len()).all(|more| placed.host(more).is_some());
+        let promoted = |placed: &AllPlaced| placed.promoted.iter().filter(|one| **one).count();
+        let all = all && promoted(&placed) >= promoted(now);
         let holds = all && self.survives(&with, strategy, &placed)?;
         Ok(holds.then_some(placed))
     }
@@ -106,7 +108,7 @@ impl FitQuestion {
             return Ok(true);
         }
         let lost = losses(&set.settled(strategy, placed), strategy, self.survive)?;
-        Ok(lost.first().is_none_or(|worst| worst.down.is_empty()))
+        Ok(lost.first().is_none_or(|worst| !worst.is_harmful()))
     }
 
     /// The cluster with `count` further resources.

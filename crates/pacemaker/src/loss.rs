@@ -22,6 +22,10 @@ pub struct HostLoss {
     pub restarted: Vec<ResourceIdx>,
     /// The primitives that ran on another host and have to leave it.
     pub moved: Vec<ResourceIdx>,
+    /// The primitives that are promoted, and were not promoted on the same host before.
+    pub promoted: Vec<ResourceIdx>,
+    /// The promotable clones of which an instance was promoted before, and none is afterwards.
+    pub without_promoted: Vec<ResourceIdx>,
     /// True if the members left are more than half of all hosts. Otherwise, Pacemaker follows `no-quorum-policy`.
     pub quorum: bool,
 }
@@ -29,6 +33,7 @@ pub struct HostLoss {
 impl HostLoss {
     /// Works out the loss of hosts in a cluster that is [settled](WorkingSet::settled).
     fn of(settled: &WorkingSet, strategy: Strategy, hosts: Vec<HostIdx>) -> Result<HostLoss, PlacingError> {
+        let settled = &settled.clone().renumbered(&hosts);
         let (left, placed) = aftermath(settled, strategy, &hosts)?;
         let changes = ResourceChanges::of(&left, strategy, &placed);
         let spare = placed.spare(&left);
@@ -49,21 +54,41 @@ impl HostLoss {
         }
         down.sort_by_key(|resource| Reverse(settled.resource(*resource).priority));
         let members = settled.hosts.iter().filter(|host| host.state.online).count();
+        let is_new = |one: &ResourceIdx| {
+            let details = settled.resource(*one);
+            let stays = details.promoted && details.active == changes.get(*one).runs_on();
+            changes.roles[one.get()].ends_promoted && !stays
+        };
+        let promoted = settled.resource_indices().filter(is_new).collect();
+        let has_promoted = |clone: &ResourceIdx| {
+            settled.primitives(clone).iter().any(|part| changes.roles[part.get()].ends_promoted)
+        };
+        let mut without_promoted: Vec<ResourceIdx> =
+            settled.clones().filter(|clone| settled.is_promoted(*clone) && !has_promoted(clone)).collect();
+        without_promoted.sort_by_key(|clone| Reverse(settled.resource(*clone).priority));
         let quorum = (members - hosts.len()) * 2 > settled.hosts.len();
-        Ok(HostLoss { hosts, down, restarted, moved, quorum })
+        Ok(HostLoss { hosts, down, restarted, moved, promoted, without_promoted, quorum })
     }
 
-    /// Returns `Less` if this loss is worse: it takes down resources of higher priority, or more of them, or else makes
-    /// more resources move or restart.
+    /// Returns true if a resource stays down, or a clone has no promoted instance any more.
+    pub fn is_harmful(&self) -> bool {
+        !self.down.is_empty() || !self.without_promoted.is_empty()
+    }
+
+    /// Returns `Less` if this loss is worse: it takes down resources of higher priority, or more of them, or else takes
+    /// away more promoted roles, or else makes more resources move or restart.
     fn compare(&self, other: &HostLoss, settled: &WorkingSet) -> Ordering {
         let priority = |resource: &ResourceIdx| settled.resource(*resource).priority;
         let moves = |loss: &HostLoss| (loss.moved.len(), loss.restarted.len());
         let by_down = other.down.iter().map(priority).cmp(self.down.iter().map(priority));
+        let roles = |loss: &HostLoss| loss.without_promoted.iter().map(priority).collect::<Vec<_>>();
+        let by_down = by_down.then_with(|| roles(other).cmp(&roles(self)));
         by_down.then_with(|| moves(other).cmp(&moves(self))).then_with(|| self.hosts.cmp(&other.hosts))
     }
 }
 
-/// The cluster after the loss of hosts, and the new placement of its resources.
+/// The cluster after the loss of hosts, and the new placement of its resources. Instances of promotable clones on lost
+/// hosts have the last numbers.
 ///
 /// # Errors
 /// Those of [`place`].
@@ -72,7 +97,7 @@ pub fn aftermath(
     strategy: Strategy,
     lost: &[HostIdx],
 ) -> Result<(WorkingSet, AllPlaced), PlacingError> {
-    let left = settled.without_hosts(lost);
+    let left = settled.clone().renumbered(lost).without_hosts(lost);
     let placed = place(&left, strategy)?;
     Ok((left, placed))
 }
@@ -104,6 +129,27 @@ pub fn losses(
     Ok(losses)
 }
 
+/// The first promotable clone of which instances change their places or roles again in a cluster that is
+/// [settled](WorkingSet::settled). Pacemaker can exchange its instances over and over, so no forecast is possible.
+///
+/// # Errors
+/// Those of [`place`].
+pub fn restless(settled: &WorkingSet, strategy: Strategy) -> Result<Option<ResourceIdx>, PlacingError> {
+    if !settled.has_promotable() {
+        return Ok(None);
+    }
+    let placed = place(settled, strategy)?;
+    let changes = ResourceChanges::of(settled, strategy, &placed);
+    let is_at_rest = |part: &ResourceIdx| {
+        let details = settled.resource(*part);
+        changes.get(*part).runs_on() == details.active
+            && changes.get(*part).stops_on().is_none()
+            && changes.roles[part.get()].ends_promoted == details.promoted
+    };
+    let mut clones = settled.clones().filter(|clone| settled.promotion(*clone).is_some());
+    Ok(clones.find(|clone| !settled.primitives(clone).iter().all(is_at_rest)))
+}
+
 impl WorkingSet {
     /// The cluster after the changes that it is about to make, as far as nothing hinders them.
     #[must_use]
@@ -113,11 +159,12 @@ impl WorkingSet {
             return after;
         }
         let changes = ResourceChanges::of(self, strategy, placed);
-        for host in changes.unfenced {
+        for host in &changes.unfenced {
             after.hosts[host.get()].unfencing = Unfencing::Done;
         }
-        let runs_on = changes.by_resource.into_iter().map(ResourceChange::runs_on);
-        for (resource, host) in after.resources.iter_mut().zip(runs_on) {
+        after.forget_failed_promotions(&changes);
+        let runs_on = changes.by_resource.into_iter().map(ResourceChange::runs_on).zip(changes.roles);
+        for (resource, (host, role)) in after.resources.iter_mut().zip(runs_on) {
             // A blocked resource, which is never stopped, keeps running on all its hosts.
             if host.is_some()
                 && host == resource.active
@@ -125,7 +172,8 @@ impl WorkingSet {
                 && resource.condition == RunCondition::Blocked
             {
             } else {
-                resource.run_on(host)
+                resource.run_on(host);
+                resource.promoted = host.is_some() && role.ends_promoted;
             }
         }
         let leaving = |host: &HostIdx| self.host(*host).state.unclean || self.host(*host).state.shutting_down;
@@ -172,6 +220,7 @@ impl WorkingSet {
                 }
             }
         }
+        self.renew_promotion_wishes();
         self.find_wholes();
         self.set_scores();
     }

@@ -1,10 +1,11 @@
 //! Facts about promotable clones in a working set, and the effect of their agents' wishes on scores.
 
 use super::additions::{AdditionLog, ScoreSource};
-use super::index::ResourceIdx;
-use super::promotion::Promotion;
+use super::index::{HostIdx, ResourceIdx};
+use super::promotion::{Promotion, sum_of_wishes};
 use super::score::AllocationScore;
-use super::working_set::WorkingSet;
+use super::transition::ResourceChanges;
+use super::working_set::{Resource, WorkingSet};
 
 impl WorkingSet {
     /// The promotion of the clone that a primitive is part of, if that clone is promotable.
@@ -21,6 +22,87 @@ impl WorkingSet {
     /// Returns true if a part of a resource runs in the promoted role.
     pub(super) fn is_promoted(&self, resource: ResourceIdx) -> bool {
         self.primitives(&resource).iter().any(|part| self.resource(*part).promoted)
+    }
+
+    /// Forgets failed promotions on hosts where an instance of the clone stops, as a stop clears them.
+    pub(super) fn forget_failed_promotions(&mut self, changes: &ResourceChanges) {
+        for clone in self.clones().collect::<Vec<_>>() {
+            let parts = self.primitives(&clone).into_owned();
+            let stops_on = |host| parts.iter().any(|part| changes.get(*part).stops_on() == Some(host));
+            if let Some(promotion) = &mut self.resources[clone.get()].promotion {
+                promotion.failed_on.retain(|host| !stops_on(*host));
+            }
+        }
+    }
+
+    /// The cluster with the instances of promotable clones numbered as Pacemaker numbers them: those that run come first,
+    /// in the order in which the status lists their hosts. Instances on hosts that are about to be `lost` come last.
+    #[must_use]
+    pub fn renumbered(mut self, lost: &[HostIdx]) -> WorkingSet {
+        if !self.has_promotable() {
+            return self;
+        }
+        for clone in self.clones().filter(|clone| self.promotion(*clone).is_some()).collect::<Vec<_>>() {
+            let instances: Vec<Vec<ResourceIdx>> =
+                self.resource(clone).members.iter().map(|one| self.parts_with(*one)).collect();
+            let rank = |parts: &Vec<ResourceIdx>| {
+                let active = parts.iter().find_map(|part| self.resource(*part).active);
+                let active = active.filter(|host| !lost.contains(host));
+                active
+                    .and_then(|host| self.status_order.iter().position(|other| *other == host))
+                    .unwrap_or(usize::MAX)
+            };
+            let mut sorted = instances.clone();
+            sorted.sort_by_key(rank);
+            let states: Vec<Vec<Resource>> = sorted
+                .iter()
+                .map(|parts| parts.iter().map(|part| self.resource(*part).clone()).collect())
+                .collect();
+            for (part, state) in instances.iter().flatten().zip(states.into_iter().flatten()) {
+                let own = &mut self.resources[part.get()];
+                let (id, members) = (std::mem::take(&mut own.id), std::mem::take(&mut own.members));
+                *own = Resource { id, members, group: own.group, instance_of: own.instance_of, ..state };
+            }
+        }
+        self.renew_promotion_wishes();
+        self.set_scores();
+        self
+    }
+
+    /// A resource and its members.
+    fn parts_with(&self, whole: ResourceIdx) -> Vec<ResourceIdx> {
+        std::iter::once(whole).chain(self.resource(whole).members.iter().copied()).collect()
+    }
+
+    /// Gives the wishes of a host to the instance that runs there now, or to all if none does. Node attributes belong to
+    /// hosts, and instances may have changed places.
+    pub(super) fn renew_promotion_wishes(&mut self) {
+        for clone in self.clones().collect::<Vec<_>>() {
+            let details = self.resource(clone);
+            let Some(mut promotion) = details.promotion.clone() else { continue };
+            let instances: Vec<Vec<ResourceIdx>> =
+                details.members.iter().map(|instance| self.primitives(instance).into_owned()).collect();
+            for (at, rows) in promotion.by_part.iter_mut().enumerate() {
+                for host in self.host_indices() {
+                    let runs = |parts: &Vec<ResourceIdx>| {
+                        parts.get(at).is_some_and(|part| self.resource(*part).active == Some(host))
+                    };
+                    let runs: Vec<bool> = instances.iter().map(runs).collect();
+                    let own = rows.iter().zip(&runs).filter(|(_, runs)| **runs);
+                    let own = own.filter_map(|(row, _)| row.get(host.get()).copied().flatten()).next();
+                    let of_any = || rows.iter().find_map(|row| row.get(host.get()).copied().flatten());
+                    let wish = own.or_else(of_any).filter(|_| self.host(host).can_run());
+                    let is_free = !runs.contains(&true);
+                    for (row, runs) in rows.iter_mut().zip(&runs) {
+                        if let Some(cell) = row.get_mut(host.get()) {
+                            *cell = wish.filter(|_| is_free || *runs);
+                        }
+                    }
+                }
+            }
+            promotion.wishes = sum_of_wishes(&promotion.by_part);
+            self.resources[clone.get()].promotion = Some(promotion);
+        }
     }
 
     /// Adds the wishes of agents to be promoted to the scores of instances. Those below 0 keep no instance away.

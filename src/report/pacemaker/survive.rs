@@ -37,15 +37,15 @@ pub(crate) fn least_priority(settled: &WorkingSet) -> AllocationScore {
 }
 
 impl SurvivalResult<'_> {
-    /// Tells if no loss stops a resource that counts.
+    /// Tells if no loss stops a resource that counts, or takes away its promoted role.
     pub(crate) fn survives(&self) -> bool {
         let counts = |resource: &ResourceIdx| self.settled.resource(*resource).priority >= self.least;
-        !self.losses.iter().any(|loss| loss.down.iter().any(counts))
+        !self.losses.iter().any(|loss| loss.down.iter().chain(&loss.without_promoted).any(counts))
     }
 
     /// Number of losses after which something stays down.
     pub(super) fn harmful(&self) -> usize {
-        self.losses.iter().filter(|loss| !loss.down.is_empty()).count()
+        self.losses.iter().filter(|loss| loss.is_harmful()).count()
     }
 
     /// The lines about the worst losses, at most `top` of them.
@@ -60,13 +60,17 @@ impl SurvivalResult<'_> {
             self.strategy,
             self.losses.len()
         )];
-        let titles = ["Lost", "Down", "Restarted", "Moved", "Stays down"];
-        let align = |at: usize| if (1..4).contains(&at) { Align::Right } else { Align::Left };
-        let mut table = Table::new(titles.into_iter().enumerate().map(|(at, title)| (title, align(at))));
+        let has_roles = self.settled.has_promotable();
+        let counts = ["Down", "Restarted", "Moved"].into_iter().chain(has_roles.then_some("Promoted"));
+        let counts = counts.map(|title| (title, Align::Right));
+        let mut table = Table::new(
+            [("Lost", Align::Left)].into_iter().chain(counts).chain([("Stays down", Align::Left)]),
+        );
         for loss in self.losses.iter().take(top) {
-            let counts = [&loss.down, &loss.restarted, &loss.moved].map(|list| list.len().to_string());
+            let counts = [&loss.down, &loss.restarted, &loss.moved].into_iter();
+            let counts = counts.chain(has_roles.then_some(&loss.promoted)).map(|list| list.len().to_string());
             let row = std::iter::once(self.hosts(loss)).chain(counts);
-            let down = if loss.down.is_empty() { "-".to_owned() } else { self.names(&loss.down) };
+            let down = if loss.is_harmful() { self.stays_down(loss) } else { "-".to_owned() };
             table.push(row.chain([down]).collect());
         }
         lines.push(String::new());
@@ -75,7 +79,7 @@ impl SurvivalResult<'_> {
         if more > 0 {
             lines.push(format!("... and {more} that are no worse"));
         }
-        if let Some(worst) = self.losses.first().filter(|worst| !worst.down.is_empty()) {
+        if let Some(worst) = self.losses.first().filter(|worst| worst.is_harmful()) {
             lines.push(String::new());
             lines.extend(self.reasons(worst)?);
         }
@@ -105,13 +109,37 @@ impl SurvivalResult<'_> {
             let of = self.settled.resource(*resource);
             format!("  {}, priority {}: {}", shown_name(&of.id), of.priority, reason(resource))
         };
+        let role_line = |clone: &ResourceIdx| {
+            let details = self.settled.resource(*clone);
+            let parts = self.settled.primitives(clone);
+            let reason = match parts.iter().find(|part| changes.roles[part.get()].is_blocked) {
+                Some(_) => "the promotion of its instance waits for another resource that does not run",
+                None if parts.iter().all(|part| changes.get(*part).runs_on().is_none()) => {
+                    "none of its instances runs"
+                }
+                None => "no instance that runs has a promotion score of at least 0",
+            };
+            format!(
+                "  {}, priority {}: nothing is promoted: {reason}",
+                shown_name(&details.id),
+                details.priority
+            )
+        };
         let head = format!("Without {}:", self.hosts(loss));
-        Ok(std::iter::once(head).chain(loss.down.iter().map(line)).collect())
+        let roles = loss.without_promoted.iter().map(role_line);
+        Ok(std::iter::once(head).chain(loss.down.iter().map(line)).chain(roles).collect())
     }
 
     pub(super) fn hosts(&self, loss: &HostLoss) -> String {
         let names = loss.hosts.iter().map(|host| shown_name(&self.settled.host(*host).name));
         names.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The first few names of resources that stay down, and of clones without a promoted instance.
+    pub(super) fn stays_down(&self, loss: &HostLoss) -> String {
+        let name = |one: &ResourceIdx| shown_name(&self.settled.resource(*one).id).to_string();
+        let roles = loss.without_promoted.iter().map(|one| format!("{} (promoted role)", name(one)));
+        first_few(loss.down.iter().map(name).chain(roles))
     }
 
     /// The first few names.
@@ -130,6 +158,8 @@ impl SurvivalResult<'_> {
             down: loss.down.iter().map(down).collect(),
             restarted: loss.restarted.iter().map(name).collect(),
             moved: loss.moved.iter().map(name).collect(),
+            promoted: loss.promoted.iter().map(name).collect(),
+            without_promoted: loss.without_promoted.iter().map(down).collect(),
             quorum: loss.quorum,
         };
         SurvivalDocument {
@@ -160,6 +190,10 @@ struct LossView {
     down: Vec<DownResource>,
     restarted: Vec<String>,
     moved: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    promoted: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    without_promoted: Vec<DownResource>,
     quorum: bool,
 }
 

@@ -13,8 +13,8 @@ use crate::input::encoding::decode;
 use crate::input::local::read_limited;
 use crate::load::merge::apply_node_options;
 use crate::model::shown::printable;
+use crate::pacemaker::cib::CibReading;
 use crate::pacemaker::cib::change::{ChangedTicket, dated, with_tickets};
-use crate::pacemaker::cib::{CibReading, GuestReading};
 use crate::pacemaker::execute::{CibClient, LocalCluster, SIZE};
 use crate::pacemaker::working_set::{QuorumPolicy, Unsupported, WorkingSet};
 use crate::pacemaker::{AllocationScore, cib};
@@ -40,18 +40,11 @@ pub(in crate::tools) struct ReadCib {
     pub set: WorkingSet,
 }
 
-/// Reads the cluster, Pacemaker's or Ganeti's. Unsupported elements are listed on standard error.
+/// Reads the cluster, Pacemaker's or Ganeti's, with guest nodes and roles as `reading` says. Unsupported elements are
+/// listed on standard error.
 ///
 /// # Errors
 /// Fails if the cluster cannot be read, or has unsupported elements that are not to be skipped.
-pub(super) fn load(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<WorkingSet> {
-    load_with(options, GuestReading::Unsupported, output)
-}
-
-/// Reads the cluster as [`load`] does, with guest nodes and roles as `reading` says.
-///
-/// # Errors
-/// Those of [`load`].
 pub(super) fn load_with(
     options: &HplaceOptions,
     reading: impl Into<CibReading>,

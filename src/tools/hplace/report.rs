@@ -3,7 +3,7 @@
 use anyhow::ensure;
 
 use super::{HplaceOptions, SPEC, affinity};
-use crate::pacemaker::loss::losses;
+use crate::pacemaker::loss::{losses, restless};
 use crate::pacemaker::{AllPlaced, PlacementMethod, Strategy, Transition, WorkingSet, place};
 use crate::report::form::html::ReportPage;
 use crate::report::pacemaker::html::PlacementPage;
@@ -50,13 +50,16 @@ fn page(
     let has_guests = set.hosts.iter().any(|host| host.guest.is_some());
     let is_optimal = placed.method(strategy) == PlacementMethod::Optimal;
     let is_tried = !has_guests
-        && !set.has_promotable()
         && !is_optimal
         && set.without_quorum.is_none()
         && set.hosts.len() > 1
         && set.hosts.len().saturating_mul(set.resources.len()) <= TRIED;
-    let settled = is_tried.then(|| place(set, strategy).map(|placed| set.settled(strategy, &placed)));
-    let settled = settled.transpose()?;
+    let settled =
+        is_tried.then(|| place(set, strategy).map(|placed| set.settled(strategy, &placed).renumbered(&[])));
+    let settled = match settled.transpose()? {
+        Some(settled) if restless(&settled, strategy)?.is_none() => Some(settled),
+        _ => None,
+    };
     let lost = settled.as_ref().map(|settled| losses(settled, strategy, 1)).transpose()?;
     let survival = settled.as_ref().zip(lost.as_ref()).map(|(settled, losses)| SurvivalResult {
         settled,

@@ -3,10 +3,11 @@
 use anyhow::{Context, anyhow, bail, ensure};
 
 use super::HplaceOptions;
-use super::cluster::{ensure_quorum, load};
+use super::cluster::{ensure_quorum, load_with};
 use crate::model::shown::shown_name;
+use crate::pacemaker::cib::{CibReading, GuestReading, RoleReading};
 use crate::pacemaker::fit::FitQuestion;
-use crate::pacemaker::loss::losses;
+use crate::pacemaker::loss::{losses, restless};
 use crate::pacemaker::{AllocationScore, Capacities, Strategy, WorkingSet, place};
 use crate::report::form::json;
 use crate::report::pacemaker::fit::FitResult;
@@ -66,7 +67,8 @@ pub(super) fn fit(
 
 /// The cluster after its pending actions, and the strategy by which it is placed.
 fn settled(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<(WorkingSet, Strategy)> {
-    let set = load(options, output)?;
+    let reading = CibReading { guests: GuestReading::Unsupported, roles: RoleReading::Followed };
+    let set = load_with(options, reading, output)?;
     ensure_quorum(&set)?;
     let method = options.method.unwrap_or(set.strategy().into());
     let strategy = method
@@ -75,7 +77,15 @@ fn settled(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<(Work
             "option --strategy optimal does not apply here, because Pacemaker itself places the resources",
         )
         .hint("choose one of Pacemaker's strategies")?;
-    Ok((set.settled(strategy, &place(&set, strategy)?), strategy))
+    let settled = set.settled(strategy, &place(&set, strategy)?).renumbered(&[]);
+    if let Some(clone) = restless(&settled, strategy)? {
+        bail!(
+            "the instances of the promotable clone {} do not come to rest: after its pending actions, \
+             Pacemaker changes their places or roles again",
+            shown_name(&settled.resource(clone).id)
+        );
+    }
+    Ok((settled, strategy))
 }
 
 /// Parses a size such as `cpu=2,memory=4096`.

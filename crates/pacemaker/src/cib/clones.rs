@@ -4,14 +4,14 @@ use roxmltree::Node;
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::leading;
-use super::super::promotion::Promotion;
+use super::super::promotion::{Promotion, sum_of_wishes};
 use super::super::score::{AllocationScore, HostScore};
 use super::super::working_set::{Requirement, Resource, ResourceForm, Revision, RunCondition};
 use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::fail_counts::failed_on;
 use super::failures::PROMOTED;
-use super::promotable::{PartTraces, sum_of_wishes, without_roles};
+use super::promotable::{PartTraces, without_roles};
 use super::properties::Properties;
 use super::resources::{GroupDraft, Inherited, PrimitiveDraft};
 use super::run_places::{PastRoles, UNDER_WAY, add_reason};

@@ -185,22 +185,3 @@ impl Reader<'_, '_> {
 pub(super) fn without_roles(reasons: &mut Vec<&'static str>) {
     reasons.retain(|reason| ![PROMOTED, DEGRADED].contains(reason));
 }
-
-/// By instance and host, the sum of the wishes of all parts; `None` where there is none.
-pub(super) fn sum_of_wishes(
-    by_part: &[Vec<Vec<Option<AllocationScore>>>],
-) -> Vec<Vec<Option<AllocationScore>>> {
-    let mut parts = by_part.iter();
-    let mut sum = parts.next().cloned().unwrap_or_default();
-    for part in parts {
-        for (sums, wishes) in sum.iter_mut().zip(part) {
-            for (sum, wish) in sums.iter_mut().zip(wishes) {
-                *sum = match (*sum, *wish) {
-                    (Some(one), Some(other)) => Some(one.plus(other)),
-                    (one, other) => one.or(other),
-                };
-            }
-        }
-    }
-    sum
-}

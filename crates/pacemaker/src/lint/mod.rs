@@ -5,6 +5,7 @@ mod capacities;
 mod complaint;
 mod constraints;
 mod options;
+mod promotables;
 mod tickets;
 
 pub(crate) use complaint::NameSuggestion;
@@ -57,7 +58,7 @@ const fn rule(
 }
 
 /// All rules, in the order in which findings are shown.
-const RULES: [LintRule; 17] = [
+const RULES: [LintRule; 21] = [
     rule("no-fencing", LintSeverity::Error, options::no_fencing),
     rule("unknown-strategy", LintSeverity::Error, options::unknown_strategy),
     rule("utilization-ignored", LintSeverity::Warning, options::utilization_ignored),
@@ -74,6 +75,10 @@ const RULES: [LintRule; 17] = [
     rule("order-circle", LintSeverity::Error, constraints::order_circles),
     rule("leftover", LintSeverity::Warning, constraints::leftovers),
     rule("contradiction", LintSeverity::Error, constraints::contradictions),
+    rule("promoted-max", LintSeverity::Warning, promotables::too_many_promoted),
+    rule("role-not-named", LintSeverity::Warning, promotables::role_not_named),
+    rule("no-promotion-order", LintSeverity::Warning, promotables::no_promotion_order),
+    rule("no-notify", LintSeverity::Warning, promotables::no_notify),
     rule("ticket-never-granted", LintSeverity::Warning, tickets::never_granted),
 ];
 

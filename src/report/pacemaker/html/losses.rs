@@ -20,12 +20,12 @@ impl PlacementPage<'_> {
         let row = |loss: &HostLoss| GridRow {
             cells: vec![
                 GridCell::name(survival.hosts(loss)),
-                GridCell::of(toned(Tone::Bad, &survival.names(&loss.down))),
+                GridCell::of(toned(Tone::Bad, &survival.stays_down(loss))),
                 GridCell::text(survival.names(&loss.restarted)),
                 GridCell::text(survival.names(&loss.moved)),
                 GridCell::text(if loss.quorum { "kept" } else { "lost" }),
             ],
-            changes: !loss.down.is_empty(),
+            changes: loss.is_harmful(),
         };
         let grid = Grid {
             id: "loss-table",
@@ -40,7 +40,7 @@ impl PlacementPage<'_> {
             rows: survival.losses.iter().map(row).collect(),
             noun: Some("node"),
         };
-        let worst = survival.losses.first().filter(|worst| !worst.down.is_empty());
+        let worst = survival.losses.first().filter(|worst| worst.is_harmful());
         let reasons = worst.map(|worst| survival.reasons(worst)).transpose()?.unwrap_or_default();
         let table = grid.some().map(|table| {
             html! {

@@ -1,0 +1,61 @@
+//! What-ifs of hplace about clusters with promotable clones. The expected roles are those of crm_simulate on the same
+//! cluster without the node.
+
+use std::fs;
+
+use assert_cmd::Command;
+use assert_cmd::assert::Assert;
+use predicates::prelude::*;
+use predicates::str::contains;
+use serde_json::{Value, json};
+
+/// A cluster of three nodes whose promoted instance moves from n1 to n2, and then stays there.
+fn cluster() -> String {
+    fs::read_to_string("tests/fixtures/pacemaker/promoted/promotion-moves.xml").unwrap()
+}
+
+fn hplace(words: &[&str], document: &str) -> Assert {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+    command.env_remove("HTOOLS").args(["hplace", "-x", "-"]).args(words).write_stdin(document).assert()
+}
+
+/// The cluster in which only the agent on n2 asks to be promoted.
+fn with_one_candidate() -> String {
+    let document = cluster();
+    let others = [10, 30].map(|score| format!(r#"name="master-p" value="{score}""#));
+    others.iter().fold(document, |text, other| text.replace(other, r#"name="other" value="1""#))
+}
+
+fn is_valid(document: &Value) -> bool {
+    let schema = fs::read_to_string("docs/schema/htools.survival-1.json").unwrap();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    jsonschema::draft202012::is_valid(&schema, document)
+}
+
+#[test]
+fn a_lost_promoted_role_goes_to_another_node() {
+    let survive = hplace(&["survive"], &cluster()).code(0);
+    survive.stdout(contains("something stays down after 0 of them").and(contains(
+        "Lost Down Restarted Moved Promoted Stays down\nn2      0         1     0        1 -\n",
+    )));
+    let document = hplace(&["survive", "--json"], &cluster()).code(0).get_output().stdout.clone();
+    let document: Value = serde_json::from_slice(&document).unwrap();
+    assert!(is_valid(&document), "{document}");
+    assert_eq!(
+        (&document["losses"][0]["nodes"], &document["losses"][0]["promoted"]),
+        (&json!(["n2"]), &json!(["p:1"]))
+    );
+}
+
+#[test]
+fn a_role_without_another_candidate_is_lost() {
+    let text =
+        "\n  c, priority 0: nothing is promoted: no instance that runs has a promotion score of at least 0\n";
+    let row = "n2      1         0     0        0 b, c (promoted role)\n";
+    hplace(&["survive"], &with_one_candidate()).code(2).stdout(contains(text).and(contains(row)));
+    hplace(&["survive", "--priority", "1"], &with_one_candidate()).code(0).stdout(contains(row));
+    let document = hplace(&["survive", "--json"], &with_one_candidate()).code(2).get_output().stdout.clone();
+    let document: Value = serde_json::from_slice(&document).unwrap();
+    assert!(is_valid(&document), "{document}");
+    assert_eq!(document["losses"][0]["without_promoted"], json!([{"id": "c", "priority": 0}]));
+}
