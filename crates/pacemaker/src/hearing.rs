@@ -50,14 +50,24 @@ impl Placer<'_> {
     /// Adds the effect of the primary's host, or of its having none, to the scores of the dependent. A finite score is
     /// ignored if it leaves no host.
     pub(super) fn apply_place(&mut self, resource: ResourceIdx, at: usize, place: Option<HostIdx>) {
+        self.apply_places(resource, at, &[place]);
+    }
+
+    /// Adds the effect of a colocation whose primary has several places. Unless the colocation is strict, these count
+    /// only if together they leave a host.
+    pub(super) fn apply_places(&mut self, resource: ResourceIdx, at: usize, places: &[Option<HostIdx>]) {
         let colocation = &self.set.colocations[at];
+        let worth = |host: HostIdx| {
+            let single = places.iter().map(|place| self.place_worth(colocation, *place, host));
+            single.fold(AllocationScore::ZERO, AllocationScore::plus)
+        };
         let mut table = self.tables[resource.get()].clone();
-        table.update(|host, old| old.plus(self.place_worth(colocation, place, host)));
+        table.update(|host, old| old.plus(worth(host)));
         // One that keeps promoted instances apart keeps no instance from running.
         let is_strict = colocation.score.is_infinite() && colocation.dependent_role != Some(Role::Promoted);
         if is_strict || self.wishes.some_host_is_left(&table) {
             if self.log.is_on() {
-                let worth = |(host, _)| HostScore { host, score: self.place_worth(colocation, place, host) };
+                let worth = |(host, _)| HostScore { host, score: worth(host) };
                 let scores: Vec<HostScore> = table.iter().map(worth).collect();
                 self.log.note(resource, ScoreSource::With(at), scores.into_iter());
             }

@@ -64,7 +64,10 @@ impl Placer<'_> {
             let mut places: Vec<Option<HostIdx>> = firsts.map(|first| self.place_of(first)).collect();
             // Instances without a place had their turn last.
             places.sort_by_key(Option::is_none);
-            places.into_iter().for_each(|place| self.apply_place(resource, at, place));
+            match role {
+                Some(_) => self.apply_places(resource, at, &places),
+                None => places.into_iter().for_each(|place| self.apply_place(resource, at, place)),
+            }
         }
     }
     /// Returns true if an instance has its place in a role. Any role fits if none is given.
