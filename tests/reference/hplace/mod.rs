@@ -11,6 +11,7 @@ mod summary;
 
 use std::fs;
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Mutex;
@@ -82,12 +83,15 @@ pub struct Counts {
     other_numbers: u64,
     /// Clusters that hplace refuses, with the reason.
     refused: u64,
+    /// Clusters on which crm_simulate itself aborts.
+    aborted: u64,
     different: Vec<String>,
 }
 
 impl Counts {
     fn all(&self) -> u64 {
-        self.same + self.order_dependent + self.other_numbers + self.refused + self.different.len() as u64
+        let others = self.order_dependent + self.other_numbers + self.refused + self.aborted;
+        self.same + others + self.different.len() as u64
     }
 
     /// The first differences.
@@ -160,8 +164,8 @@ impl ComparedClusters {
             let others = match special.clones {
                 true => {
                     format!(
-                        "{} in which instances have other numbers, {} refused, ",
-                        of.other_numbers, of.refused
+                        "{} in which instances have other numbers, {} refused, {} on which crm_simulate aborts, ",
+                        of.other_numbers, of.refused, of.aborted
                     )
                 }
                 false => String::new(),
@@ -281,6 +285,7 @@ pub fn run(
                 Verdict::OrderDependent => counts.order_dependent += 1,
                 Verdict::OtherNumbers => counts.other_numbers += 1,
                 Verdict::Refused => counts.refused += 1,
+                Verdict::Aborted => counts.aborted += 1,
                 Verdict::Different(text) => {
                     fs::create_dir_all(keep)?;
                     let kept = keep.join(format!("seed-{seed}-cluster-{number}.xml"));
@@ -308,6 +313,8 @@ enum Verdict {
     OtherNumbers,
     /// Refused because of a known limitation for such clusters.
     Refused,
+    /// An assertion of crm_simulate fails, so there is nothing to compare with.
+    Aborted,
     OrderDependent,
     Different(String),
 }
@@ -320,6 +327,10 @@ fn compare(file: &PathBuf, guests: bool) -> io::Result<Verdict> {
         let hint = "crm_simulate cannot be run (Debian: pacemaker-cli-utils)";
         io::Error::new(e.kind(), format!("{hint}: {e}"))
     })?;
+    // Some promotable clones run into an assertion.
+    if theirs.status.signal().is_some() {
+        return Ok(Verdict::Aborted);
+    }
     let ours = ours(file, "--crm-simulate-format")?;
     let their_answer = String::from_utf8_lossy(&theirs.stdout).into_owned();
     let is_answer =

@@ -76,10 +76,13 @@ impl<'a, 'i> Reader<'a, 'i> {
         let count = metas.get("clone-max").and_then(leading).and_then(|count| usize::try_from(count).ok());
         let count = count.unwrap_or(self.set.hosts.len().max(1));
         let (mut count, is_unique) = (count, metas.flag("globally-unique", false));
+        if is_unique && is_promotable {
+            reasons.push("a promotable clone whose instances are told apart");
+        }
+        if is_promotable && !self.can_be_unique(node)? {
+            reasons.push("a promotable clone of an agent that has no roles");
+        }
         if is_unique && self.can_be_unique(node)? {
-            if is_promotable {
-                reasons.push("a promotable clone whose instances are told apart");
-            }
             return self.read_unique_clone(node, &metas, count, reasons);
         }
         if is_unique {

@@ -210,6 +210,9 @@ impl InducedChanges<'_> {
                         self.block_promotion(*member);
                         continue;
                     }
+                    if !set.is_managed(*member) {
+                        continue;
+                    }
                     let change = self.of(*member).not_started();
                     self.set(*member, change, WaitReason::Colocation(at));
                 }
