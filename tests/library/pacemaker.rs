@@ -46,7 +46,7 @@ pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
 /// Clusters with promotable clones, and with orders of other actions than starts.
 pub(crate) fn promoted() -> BTreeSet<PathBuf> {
     let clusters = documents("tests/fixtures/pacemaker/promoted");
-    assert_eq!(clusters.len(), 26);
+    assert_eq!(clusters.len(), 27);
     clusters
 }
 
