@@ -188,7 +188,7 @@ mod tests {
     use crate::tools::TOOLS;
 
     /// Options of tools that save plans, but that a saved plan does not record.
-    const NOT_IN_PLANS: [&str; 65] = [
+    const NOT_IN_PLANS: [&str; 70] = [
         "arrivals",
         "colour",
         "commands",
@@ -200,6 +200,7 @@ mod tests {
         "exec",
         "explain",
         "fleet",
+        "grant",
         "help",
         "help-completion",
         "ialloc-src",
@@ -232,6 +233,7 @@ mod tests {
         "reason",
         "report",
         "resume",
+        "revoke",
         "save",
         "save-plan",
         "show-normalized",
@@ -243,6 +245,8 @@ mod tests {
         "text-data",
         "then",
         "threads",
+        "ticket-activate",
+        "ticket-standby",
         "time-limit",
         "top",
         "transition",
