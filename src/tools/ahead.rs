@@ -1,9 +1,8 @@
 //! Early checks: obstacles that are known beforehand are reported before a cluster is read and searched.
 
-use anyhow::anyhow;
+use anyhow::bail;
 
 use super::execution::{check_journal, takes_jobs};
-use super::hint::WithHint;
 use super::options::{CommandTarget, ExecutionOptions, OutputOptions, SourceOptions};
 use super::save;
 use crate::report::form::file::{WriteError, check_stream, check_whole};
@@ -38,9 +37,8 @@ pub(super) fn execution(
         return Ok(());
     }
     if !takes_jobs(source) {
-        // Ganeti's own tools use these words, which scripts look for. RAPI works too.
-        return Err(anyhow!("{tool}: Execution of commands possible only on LUXI")
-            .hint("name a live cluster with -L or -m ADDRESS"));
+        // Ganeti's own tools use these words and no others, which scripts look for. RAPI works too.
+        bail!("{tool}: Execution of commands possible only on LUXI");
     }
     if let Some(path) = &execution.json_events {
         check_stream(path)?;

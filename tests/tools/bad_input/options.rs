@@ -62,10 +62,7 @@ fn what_this_version_cannot_do() {
     let overheard = "failed to load data, aborting: http://user:***@192.0.2.1:5080: the password would be sent as plain text, \
          which others in the network can read\nHint: use https://, or allow plain text with --insecure-http";
     place.fails(&["hinfo", "-m", "http://user:secret@192.0.2.1:5080"], overheard);
-    let run = place.fails(
-        &["hbal", "-t", &good, "-X"],
-        "hbal: Execution of commands possible only on LUXI\nHint: name a live cluster with -L or -m ADDRESS",
-    );
+    let run = place.fails(&["hbal", "-t", &good, "-X"], "hbal: Execution of commands possible only on LUXI");
     assert_eq!(run.stdout, "", "before the search");
 }
 
