@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use htools::pacemaker::cib::GuestReading;
+use htools::pacemaker::cib::{CibReading, GuestReading};
 use htools::pacemaker::{ResourceChange, ResourceChanges, WaitReason, WorkingSet, cib, place};
 use htools::report::pacemaker::crm_simulate;
 
@@ -17,71 +17,60 @@ pub(crate) fn clusters() -> Vec<PathBuf> {
 
 /// Clusters with failed or unfinished operations.
 pub(crate) fn with_failures() -> BTreeSet<PathBuf> {
-    let clusters = documents("tests/fixtures/pacemaker/failures");
-    assert_eq!(clusters.len(), 48);
-    clusters
+    recorded("failures", 48)
 }
 
 /// Clusters in which resources run on several nodes.
 pub(crate) fn on_several_nodes() -> BTreeSet<PathBuf> {
-    let clusters = documents("tests/fixtures/pacemaker/several");
-    assert_eq!(clusters.len(), 15);
-    clusters
+    recorded("several", 15)
 }
 
 /// Clusters in which lost nodes are fenced while some actions do not wait for that, or nodes are unfenced.
 pub(crate) fn with_fencing() -> BTreeSet<PathBuf> {
-    let clusters = documents("tests/fixtures/pacemaker/fencing");
-    assert_eq!(clusters.len(), 10);
-    clusters
+    recorded("fencing", 10)
 }
 
 /// Clusters with clones.
 pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
-    let clones = documents("tests/fixtures/pacemaker/clones");
-    assert_eq!(clones.len(), 40);
-    clones
+    recorded("clones", 40)
 }
 
 /// Clusters with promotable clones, and with orders of other actions than starts.
 pub(crate) fn promoted() -> BTreeSet<PathBuf> {
-    let clusters = documents("tests/fixtures/pacemaker/promoted");
-    assert_eq!(clusters.len(), 27);
-    clusters
+    recorded("promoted", 27)
 }
 
 /// Clusters with tickets.
 pub(crate) fn with_tickets() -> BTreeSet<PathBuf> {
-    let clusters = documents("tests/fixtures/pacemaker/tickets");
-    assert_eq!(clusters.len(), 8);
-    clusters
+    recorded("tickets", 8)
 }
 
 /// Clusters whose CIBs use references, other units, or one entry for several objects.
 pub(crate) fn in_other_words() -> BTreeSet<PathBuf> {
-    let clusters = documents("tests/fixtures/pacemaker/notation");
-    assert_eq!(clusters.len(), 7);
-    clusters
+    recorded("notation", 7)
 }
 
 /// Clusters whose configuration has changed since their resources were started.
 pub(crate) fn changed() -> BTreeSet<PathBuf> {
-    let clusters = documents("tests/fixtures/pacemaker/changed");
-    assert_eq!(clusters.len(), 40);
-    clusters
+    recorded("changed", 40)
 }
 
 /// Clusters with guest nodes. Only the consequences for places and changes are known.
 pub(crate) fn with_guests() -> BTreeSet<PathBuf> {
-    let clusters = documents("tests/fixtures/pacemaker/guests");
-    assert_eq!(clusters.len(), 64);
-    clusters
+    recorded("guests", 64)
 }
 
 /// A cluster read with its guest nodes as hosts.
 fn with_guests_read(name: &str) -> WorkingSet {
     let text = fs::read_to_string(format!("tests/fixtures/pacemaker/guests/{name}.xml")).unwrap();
-    cib::read_with(text.as_bytes(), name, GuestReading::Followed).unwrap()
+    cib::read_with(text.as_bytes(), name, CibReading::FULL).unwrap()
+}
+
+/// The recorded clusters of a kind, of which there are `count`.
+fn recorded(kind: &str, count: usize) -> BTreeSet<PathBuf> {
+    let clusters = documents(&format!("tests/fixtures/pacemaker/{kind}"));
+    assert_eq!(clusters.len(), count, "{kind}");
+    clusters
 }
 
 /// The documents in a directory.
@@ -106,7 +95,7 @@ fn same_scores_same_places_same_order() {
     for file in clusters().into_iter().chain(others.into_iter().flatten()) {
         let name = file.display().to_string();
         let text = fs::read_to_string(&file).unwrap();
-        let set = cib::read_with(text.as_bytes(), &name, GuestReading::Followed).unwrap();
+        let set = cib::read_with(text.as_bytes(), &name, CibReading::FULL).unwrap();
         assert_eq!(set.unsupported, [], "{name}");
         let allocation = place(&set, set.strategy()).unwrap();
         let answer = fs::read_to_string(file.with_extension("txt")).unwrap();
@@ -235,11 +224,12 @@ fn guest_nodes_are_outside_unless_they_are_asked_for() {
     assert!(!set.has_guests());
     // With `IfAllIsKnown`, another unsupported feature (here a bundle) leaves the guest nodes outside, too.
     let odd = text.replacen("<resources>", r#"<resources><bundle id="b"/>"#, 1);
-    let read = |how| cib::read_with(odd.as_bytes(), "odd", how).unwrap();
+    let reading = |guests| CibReading { guests, ..CibReading::FULL };
+    let read = |guests| cib::read_with(odd.as_bytes(), "odd", reading(guests)).unwrap();
     assert_eq!(read(GuestReading::Followed).unsupported.len(), 1);
     assert_eq!(read(GuestReading::IfAllIsKnown).unsupported.len(), 3);
     assert!(!read(GuestReading::IfAllIsKnown).has_guests());
-    let all = cib::read_with(text.as_bytes(), "runs", GuestReading::IfAllIsKnown).unwrap();
+    let all = cib::read_with(text.as_bytes(), "runs", reading(GuestReading::IfAllIsKnown)).unwrap();
     assert!(all.has_guests() && all.unsupported.is_empty());
 }
 
@@ -267,7 +257,7 @@ fn guest_nodes_in_unclear_states_are_outside() {
         (text.replacen(remote, &remote.replace("g1", "n2"), 1), "it makes a guest node"),
         (text.replacen(remote, &remote.replace("g1", "B"), 1), "it makes a guest node"),
     ] {
-        let set = cib::read_with(document.as_bytes(), "t", GuestReading::Followed).unwrap();
+        let set = cib::read_with(document.as_bytes(), "t", CibReading::FULL).unwrap();
         let reasons: Vec<&str> = set.unsupported.iter().map(|of| of.reason.as_str()).collect();
         assert!(reasons.contains(&reason), "{reason}: {reasons:?}");
     }

@@ -1,5 +1,6 @@
 //! Effects of losing hosts: resources that start elsewhere, give way, or stay down.
 
+use std::borrow::Cow;
 use std::cmp::{Ordering, Reverse};
 
 use rayon::prelude::*;
@@ -33,8 +34,8 @@ pub struct HostLoss {
 impl HostLoss {
     /// Works out the loss of hosts in a cluster that is [settled](WorkingSet::settled).
     fn of(settled: &WorkingSet, strategy: Strategy, hosts: Vec<HostIdx>) -> Result<HostLoss, PlacingError> {
-        let settled = &settled.clone().renumbered(&hosts);
-        let (left, placed) = aftermath(settled, strategy, &hosts)?;
+        let settled = &settled.before_loss_of(&hosts);
+        let (left, placed) = settled.placed_without(strategy, &hosts)?;
         let changes = ResourceChanges::of(&left, strategy, &placed);
         let spare = placed.spare(&left);
         let (mut down, mut restarted, mut moved) = (Vec::new(), Vec::new(), Vec::new());
@@ -97,9 +98,7 @@ pub fn aftermath(
     strategy: Strategy,
     lost: &[HostIdx],
 ) -> Result<(WorkingSet, AllPlaced), PlacingError> {
-    let left = settled.clone().renumbered(lost).without_hosts(lost);
-    let placed = place(&left, strategy)?;
-    Ok((left, placed))
+    settled.before_loss_of(lost).placed_without(strategy, lost)
 }
 
 /// Tries the loss of every member, alone or in pairs (`at_once` is 1 or 2), in a cluster that is
@@ -151,11 +150,14 @@ pub fn restless(settled: &WorkingSet, strategy: Strategy) -> Result<Option<Resou
 }
 
 impl WorkingSet {
-    /// The cluster after the changes that it is about to make, as far as nothing hinders them.
+    /// The cluster after the changes that it is about to make, as far as nothing hinders them. Instances of promotable
+    /// clones are numbered as Pacemaker numbers them then.
     #[must_use]
     pub fn settled(&self, strategy: Strategy, placed: &AllPlaced) -> WorkingSet {
         let mut after = self.clone();
         if self.frozen {
+            after.renumber_instances(&[]);
+            after.lose(&[]);
             return after;
         }
         let changes = ResourceChanges::of(self, strategy, placed);
@@ -177,8 +179,30 @@ impl WorkingSet {
             }
         }
         let leaving = |host: &HostIdx| self.host(*host).state.unclean || self.host(*host).state.shutting_down;
+        after.renumber_instances(&[]);
         after.lose(&self.host_indices().filter(leaving).collect::<Vec<_>>());
         after
+    }
+
+    /// The cluster with its instances numbered as Pacemaker numbers them once some hosts are lost.
+    fn before_loss_of(&self, lost: &[HostIdx]) -> Cow<'_, WorkingSet> {
+        if !self.has_promotable() {
+            return Cow::Borrowed(self);
+        }
+        let mut renumbered = self.clone();
+        renumbered.renumber_instances(lost);
+        Cow::Owned(renumbered)
+    }
+
+    /// The cluster without some hosts, and the new placement of its resources.
+    fn placed_without(
+        &self,
+        strategy: Strategy,
+        lost: &[HostIdx],
+    ) -> Result<(WorkingSet, AllPlaced), PlacingError> {
+        let left = self.without_hosts(lost);
+        let placed = place(&left, strategy)?;
+        Ok((left, placed))
     }
 
     /// The cluster without some hosts, which were lost and fenced: nothing runs there any more.

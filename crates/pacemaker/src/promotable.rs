@@ -2,7 +2,7 @@
 
 use super::additions::{AdditionLog, ScoreSource};
 use super::index::{HostIdx, ResourceIdx};
-use super::promotion::{Promotion, sum_of_wishes};
+use super::promotion::Promotion;
 use super::score::AllocationScore;
 use super::transition::ResourceChanges;
 use super::working_set::{Resource, WorkingSet};
@@ -35,13 +35,10 @@ impl WorkingSet {
         }
     }
 
-    /// The cluster with the instances of promotable clones numbered as Pacemaker numbers them: those that run come first,
-    /// in the order in which the status lists their hosts. Instances on hosts that are about to be `lost` come last.
-    #[must_use]
-    pub fn renumbered(mut self, lost: &[HostIdx]) -> WorkingSet {
-        if !self.has_promotable() {
-            return self;
-        }
+    /// Numbers the instances of promotable clones as Pacemaker numbers them: those that run come first, in the order in
+    /// which the status lists their hosts. Instances on hosts that are about to be `lost` come last. Promotion wishes and
+    /// scores stay as they are.
+    pub(super) fn renumber_instances(&mut self, lost: &[HostIdx]) {
         for clone in self.clones().filter(|clone| self.promotion(*clone).is_some()).collect::<Vec<_>>() {
             let instances: Vec<Vec<ResourceIdx>> =
                 self.resource(clone).members.iter().map(|one| self.parts_with(*one)).collect();
@@ -64,9 +61,6 @@ impl WorkingSet {
                 *own = Resource { id, members, group: own.group, instance_of: own.instance_of, ..state };
             }
         }
-        self.renew_promotion_wishes();
-        self.set_scores();
-        self
     }
 
     /// A resource and its members.
@@ -82,7 +76,7 @@ impl WorkingSet {
             let Some(mut promotion) = details.promotion.clone() else { continue };
             let instances: Vec<Vec<ResourceIdx>> =
                 details.members.iter().map(|instance| self.primitives(instance).into_owned()).collect();
-            for (at, rows) in promotion.by_part.iter_mut().enumerate() {
+            for (at, rows) in promotion.wishes.iter_mut().enumerate() {
                 for host in self.host_indices() {
                     let runs = |parts: &Vec<ResourceIdx>| {
                         parts.get(at).is_some_and(|part| self.resource(*part).active == Some(host))
@@ -100,7 +94,6 @@ impl WorkingSet {
                     }
                 }
             }
-            promotion.wishes = sum_of_wishes(&promotion.by_part);
             self.resources[clone.get()].promotion = Some(promotion);
         }
     }

@@ -1,17 +1,27 @@
 //! Chooses the instances of promotable clones that are promoted.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use super::index::{HostIdx, ResourceIdx};
 use super::merging::{Share, Towards};
 use super::place::{Placer, PlacingState};
 use super::placing::PlacingEvent;
-use super::promotion::{ExtraInstance, PromotionScore, PromotionSource, Role};
+use super::promotion::{ExtraInstance, Promotion, PromotionScore, PromotionSource, Role};
 use super::score::{AllocationScore, ScoreTable};
 use super::working_set::Colocation;
 
 /// Score of an instance whose agent does not ask for a promotion.
 const UNASKED: i64 = -1;
+
+/// An instance on its host, for the parts of its promotion score that are its own.
+struct OwnPromotion<'a> {
+    promotion: &'a Promotion,
+    /// Positions of the locations for promoted instances of its clone on this host.
+    locations: Option<&'a Vec<usize>>,
+    number: usize,
+    host: HostIdx,
+}
 
 impl Placer<'_> {
     /// Promotes instances of a clone that was just placed: those with the highest scores of at least 0.
@@ -20,20 +30,28 @@ impl Placer<'_> {
     pub(super) fn promote(&mut self, clone: ResourceIdx, sequence: &[ResourceIdx]) {
         let set = self.set;
         let Some(promotion) = &set.resource(clone).promotion else { return };
+        let mut locations: HashMap<HostIdx, Vec<usize>> = HashMap::new();
+        for (at, location) in set.promotion_locations.iter().enumerate() {
+            if location.resource == clone {
+                locations.entry(location.host).or_default().push(at);
+            }
+        }
         let mut scores: Vec<PromotionScore> = Vec::new();
         for (number, instance) in set.resource(clone).members.iter().enumerate() {
-            let host = self.instance_place(*instance);
+            let host = self.place_of(*instance);
             let mut score =
                 PromotionScore { instance: *instance, host, score: AllocationScore::ZERO, parts: Vec::new() };
             if let Some(host) = host {
-                self.add_own_promotion(clone, &mut score, promotion.wish(number, host), host);
+                let own = OwnPromotion { promotion, locations: locations.get(&host), number, host };
+                self.add_own_promotion(own, &mut score);
             }
             scores.push(score);
         }
         self.add_wishes_of_others(clone, &mut scores);
+        let turns: HashMap<ResourceIdx, usize> =
+            sequence.iter().enumerate().map(|(turn, instance)| (*instance, turn)).collect();
         scores.sort_by_cached_key(|one| {
-            let turn = sequence.iter().position(|other| *other == one.instance);
-            let turn = turn.filter(|_| one.score > AllocationScore::MINUS_INFINITY);
+            let turn = turns.get(&one.instance).filter(|_| one.score > AllocationScore::MINUS_INFINITY);
             let runs = set.primitives(&one.instance).iter().any(|part| set.resource(*part).active.is_some());
             (Reverse(one.score), !set.is_promoted(one.instance), !runs, self.has_failed(one.instance), turn)
         });
@@ -56,49 +74,31 @@ impl Placer<'_> {
         self.events.push(PlacingEvent::Promotion { clone, scores, extra });
     }
 
-    /// The host of an instance; for a group, that of its first member with one.
-    fn instance_place(&self, instance: ResourceIdx) -> Option<HostIdx> {
-        match self.progress[instance.get()] {
-            PlacingState::Done(host) => host,
-            _ => None,
-        }
-    }
-
     /// Adds the parts of an instance's own: the wish of its agent, locations and its colocations.
-    fn add_own_promotion(
-        &self,
-        clone: ResourceIdx,
-        score: &mut PromotionScore,
-        wish: Option<AllocationScore>,
-        host: HostIdx,
-    ) {
+    fn add_own_promotion(&self, own: OwnPromotion<'_>, score: &mut PromotionScore) {
+        let OwnPromotion { promotion, locations, number, host } = own;
         let set = self.set;
         let instance = score.instance;
         let is_managed = |part: &ResourceIdx| set.is_managed(*part);
         if set.is_promoted(instance) && !set.primitives(&instance).iter().all(is_managed) {
             return score.add(PromotionSource::Unmanaged, AllocationScore::INFINITY);
         }
-        let details = set.resource(clone);
-        if details.promotion.as_ref().is_some_and(|promotion| promotion.unwanted) {
+        if promotion.unwanted {
             return score.add(PromotionSource::TargetRole, AllocationScore::MINUS_INFINITY);
         }
-        match wish {
+        match promotion.wish(number, host) {
             Some(wish) => score.add(PromotionSource::Agent, wish),
             None => score.add(PromotionSource::Unasked, AllocationScore::of(UNASKED)),
         }
-        for (at, location) in set.promotion_locations.iter().enumerate() {
-            if location.resource == clone && location.host == host {
-                score.add(PromotionSource::Location(at), location.score);
-            }
+        for at in locations.into_iter().flatten() {
+            score.add(PromotionSource::Location(*at), set.promotion_locations[*at].score);
         }
         if set.primitives(&instance).iter().any(|part| self.place_of(*part).is_none()) {
             score.add(PromotionSource::Partial, AllocationScore::MINUS_INFINITY);
         }
         // An instance that could not be promoted where it runs is promoted nowhere.
         let has_failed = |part: &ResourceIdx| {
-            let runs_on = set.resource(*part).active;
-            let failed_on = details.promotion.as_ref().map(|promotion| &promotion.failed_on);
-            runs_on.is_some_and(|host| failed_on.is_some_and(|failed_on| failed_on.contains(&host)))
+            set.resource(*part).active.is_some_and(|runs_on| promotion.failed_on.contains(&runs_on))
         };
         if set.primitives(&instance).iter().any(has_failed) {
             score.add(PromotionSource::Failed, AllocationScore::MINUS_INFINITY);

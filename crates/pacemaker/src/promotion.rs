@@ -30,11 +30,9 @@ pub struct Promotion {
     pub most: usize,
     /// True if its instances should not be promoted (`target-role=Unpromoted`).
     pub unwanted: bool,
-    /// By instance and host, the score of the node attribute by which its agent wants to be promoted there; `None`
-    /// without one.
-    pub wishes: Vec<Vec<Option<AllocationScore>>>,
-    /// The same for each part of an instance: one, or the members of a group.
-    pub by_part: Vec<Vec<Vec<Option<AllocationScore>>>>,
+    /// For each part of an instance, of which a group has several: by instance and host, the score of the node attribute
+    /// by which the agent wants to be promoted there; `None` without one.
+    pub wishes: Vec<Vec<Vec<Option<AllocationScore>>>>,
     /// By instance, the greatest of these wishes that counts for its place, or its priority if that is greater.
     pub greatest: Vec<AllocationScore>,
     /// True if Pacemaker makes up another instance for hosts where its primitive was looked for but does not run.
@@ -44,14 +42,15 @@ pub struct Promotion {
 }
 
 impl Promotion {
-    /// Wish of the agent of an instance, by its number, on a host.
+    /// Wish of the agents of an instance, by its number, on a host: the sum over its parts.
     pub(super) fn wish(&self, number: usize, host: HostIdx) -> Option<AllocationScore> {
-        self.wishes.get(number).and_then(|row| row.get(host.get())).copied().flatten()
+        let parts = (0..self.wishes.len()).filter_map(|part| self.part_wish(part, number, host));
+        parts.reduce(AllocationScore::plus)
     }
 
     /// Wish of the agent of a part of an instance, by their numbers, on a host.
     pub(super) fn part_wish(&self, part: usize, number: usize, host: HostIdx) -> Option<AllocationScore> {
-        let row = self.by_part.get(part).and_then(|instances| instances.get(number))?;
+        let row = self.wishes.get(part).and_then(|instances| instances.get(number))?;
         row.get(host.get()).copied().flatten()
     }
 }
@@ -116,23 +115,4 @@ pub struct ExtraInstance {
     pub number: usize,
     /// Its place among the promotion scores.
     pub place: usize,
-}
-
-/// By instance and host, the sum of the wishes of all parts; `None` where there is none.
-pub(crate) fn sum_of_wishes(
-    by_part: &[Vec<Vec<Option<AllocationScore>>>],
-) -> Vec<Vec<Option<AllocationScore>>> {
-    let mut parts = by_part.iter();
-    let mut sum = parts.next().cloned().unwrap_or_default();
-    for part in parts {
-        for (sums, wishes) in sum.iter_mut().zip(part) {
-            for (sum, wish) in sums.iter_mut().zip(wishes) {
-                *sum = match (*sum, *wish) {
-                    (Some(one), Some(other)) => Some(one.plus(other)),
-                    (one, other) => one.or(other),
-                };
-            }
-        }
-    }
-    sum
 }

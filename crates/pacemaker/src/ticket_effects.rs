@@ -10,7 +10,7 @@ impl WorkingSet {
     /// The first ticket constraint that leaves a running resource as it is, if there is one.
     pub fn kept_by(&self, resource: ResourceIdx) -> Option<&TicketRule> {
         let is_about = |rule: &&TicketRule| self.primitives(&rule.resource).contains(&resource);
-        let keeps = |rule: &&TicketRule| rule.keeps(self.tickets.state(rule));
+        let keeps = |rule: &&TicketRule| self.tickets.keeps(rule);
         let kept = self.resource(resource).kept_by_ticket;
         self.tickets.rules.iter().filter(keeps).find(is_about).filter(|_| kept)
     }
@@ -26,9 +26,10 @@ impl WorkingSet {
     pub(super) fn mark_kept_by_tickets(&mut self) {
         self.resources.iter_mut().for_each(|resource| resource.kept_by_ticket = false);
         for (_, rule) in self.missing_tickets() {
+            let keeps = self.tickets.keeps(&rule);
             for part in self.primitives(&rule.resource).into_owned() {
-                let keeps = rule.keeps(self.tickets.state(&rule)) && self.resource(part).active.is_some();
-                self.resources[part.get()].kept_by_ticket |= keeps;
+                let details = &mut self.resources[part.get()];
+                details.kept_by_ticket |= keeps && details.active.is_some();
             }
         }
     }
@@ -37,7 +38,7 @@ impl WorkingSet {
     pub(super) fn forbid_by_tickets(&mut self, log: &mut AdditionLog) {
         let hosts = self.host_indices();
         for (at, rule) in self.missing_tickets() {
-            let spares_running = rule.keeps(self.tickets.state(&rule));
+            let spares_running = self.tickets.keeps(&rule);
             for part in self.primitives(&rule.resource).into_owned() {
                 let details = &mut self.resources[part.get()];
                 if spares_running && details.kept_by_ticket {

@@ -63,16 +63,14 @@ impl Tickets {
     pub fn state(&self, rule: &TicketRule) -> TicketState {
         self.states.get(&rule.ticket).copied().unwrap_or_default()
     }
-}
 
-impl TicketRule {
-    /// Returns true if the rule keeps a running resource as it is.
-    pub(super) fn keeps(&self, state: TicketState) -> bool {
-        !state.granted && self.policy == LossPolicy::Freeze
+    /// Returns true if a rule keeps a running resource as it is.
+    pub(super) fn keeps(&self, rule: &TicketRule) -> bool {
+        !self.state(rule).granted && rule.policy == LossPolicy::Freeze
     }
 
-    /// Returns true if the rule has nodes fenced.
-    pub(super) fn fences(&self, state: TicketState) -> bool {
-        !state.granted && self.policy == LossPolicy::Fence
+    /// Returns true if a rule has nodes fenced.
+    pub(super) fn fences(&self, rule: &TicketRule) -> bool {
+        !self.state(rule).granted && rule.policy == LossPolicy::Fence
     }
 }

@@ -70,6 +70,7 @@ impl Placer<'_> {
             }
         }
     }
+
     /// Returns true if an instance has its place in a role. Any role fits if none is given.
     pub(super) fn has_role(&self, instance: ResourceIdx, role: Option<Role>) -> bool {
         let parts = self.set.primitives(&instance);

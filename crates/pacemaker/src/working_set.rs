@@ -196,7 +196,21 @@ words!(
     }
 );
 
-/// An ordering constraint: a resource starts after another one.
+/// The actions of the two sides of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct OrderedTasks {
+    /// The action of the first that counts.
+    pub first: OrderedTask,
+    /// The action of the second that waits.
+    pub then: OrderedTask,
+}
+
+impl OrderedTasks {
+    /// The actions of an order of starts.
+    pub const STARTS: OrderedTasks = OrderedTasks { first: OrderedTask::Start, then: OrderedTask::Start };
+}
+
+/// An ordering constraint: an action of a resource, usually its start, waits for one of another resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartOrder {
     /// The constraint.
@@ -205,10 +219,8 @@ pub struct StartOrder {
     pub first: ResourceIdx,
     /// Started second.
     pub then: ResourceIdx,
-    /// The action of the first that counts.
-    pub first_task: OrderedTask,
-    /// The action of the second that waits.
-    pub then_task: OrderedTask,
+    /// Their actions.
+    pub tasks: OrderedTasks,
     /// Strength of the order.
     pub strength: OrderStrength,
     /// True if they stop in the opposite order.

@@ -47,10 +47,9 @@ pub(in crate::tools) struct ReadCib {
 /// Fails if the cluster cannot be read, or has unsupported elements that are not to be skipped.
 pub(super) fn load_with(
     options: &HplaceOptions,
-    reading: impl Into<CibReading>,
+    reading: CibReading,
     output: &mut Output,
 ) -> anyhow::Result<WorkingSet> {
-    let reading = reading.into();
     let set = match ClusterOrigin::of(options)? {
         ClusterOrigin::Ganeti => {
             let mut cluster = source::load(&options.load, output)?;

@@ -54,8 +54,7 @@ fn page(
         && set.without_quorum.is_none()
         && set.hosts.len() > 1
         && set.hosts.len().saturating_mul(set.resources.len()) <= TRIED;
-    let settled =
-        is_tried.then(|| place(set, strategy).map(|placed| set.settled(strategy, &placed).renumbered(&[])));
+    let settled = is_tried.then(|| place(set, strategy).map(|placed| set.settled(strategy, &placed)));
     let settled = match settled.transpose()? {
         Some(settled) if restless(&settled, strategy)?.is_none() => Some(settled),
         _ => None,

@@ -5,7 +5,7 @@ use anyhow::{Context, anyhow, bail, ensure};
 use super::HplaceOptions;
 use super::cluster::{ensure_quorum, load_with};
 use crate::model::shown::shown_name;
-use crate::pacemaker::cib::{CibReading, GuestReading, RoleReading};
+use crate::pacemaker::cib::{CibReading, RoleReading};
 use crate::pacemaker::fit::FitQuestion;
 use crate::pacemaker::loss::{losses, restless};
 use crate::pacemaker::{AllocationScore, Capacities, Strategy, WorkingSet, place};
@@ -67,7 +67,7 @@ pub(super) fn fit(
 
 /// The cluster after its pending actions, and the strategy by which it is placed.
 fn settled(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<(WorkingSet, Strategy)> {
-    let reading = CibReading { guests: GuestReading::Unsupported, roles: RoleReading::Followed };
+    let reading = CibReading { roles: RoleReading::Followed, ..CibReading::PLAIN };
     let set = load_with(options, reading, output)?;
     ensure_quorum(&set)?;
     let method = options.method.unwrap_or(set.strategy().into());
@@ -77,7 +77,7 @@ fn settled(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<(Work
             "option --strategy optimal does not apply here, because Pacemaker itself places the resources",
         )
         .hint("choose one of Pacemaker's strategies")?;
-    let settled = set.settled(strategy, &place(&set, strategy)?).renumbered(&[]);
+    let settled = set.settled(strategy, &place(&set, strategy)?);
     if let Some(clone) = restless(&settled, strategy)? {
         bail!(
             "the instances of the promotable clone {} do not come to rest: after its pending actions, \

@@ -1,5 +1,5 @@
-//! Changes to the document of a cluster: location constraints that pin resources, nodes in standby, and tickets. A document is
-//! changed as the cluster would change its own, so that the consequences can be examined first.
+//! Changes to the document of a cluster: location constraints that pin resources, nodes in standby, and tickets. A
+//! document is changed as the cluster would change its own, so that the consequences can be examined first.
 
 mod tickets;
 

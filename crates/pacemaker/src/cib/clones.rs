@@ -4,14 +4,13 @@ use roxmltree::Node;
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::leading;
-use super::super::promotion::{Promotion, sum_of_wishes};
+use super::super::promotion::Promotion;
 use super::super::score::{AllocationScore, HostScore};
 use super::super::working_set::{Requirement, Resource, ResourceForm, Revision, RunCondition};
 use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::fail_counts::failed_on;
-use super::failures::PROMOTED;
-use super::promotable::{PartTraces, without_roles};
+use super::promotable::PartTraces;
 use super::properties::Properties;
 use super::resources::{GroupDraft, Inherited, PrimitiveDraft};
 use super::run_places::{PastRoles, UNDER_WAY, add_reason};
@@ -41,8 +40,8 @@ struct ClonePart<'a, 'i> {
     unstopped: Vec<HostIdx>,
     /// Roles of instances.
     roles: PastRoles,
-    /// Hosts with an instance, and its name in their histories.
-    names: Vec<(HostIdx, String)>,
+    /// Names of instances in histories.
+    traces: PartTraces,
 }
 
 impl ClonePart<'_, '_> {
@@ -76,13 +75,14 @@ impl<'a, 'i> Reader<'a, 'i> {
         let count = metas.get("clone-max").and_then(leading).and_then(|count| usize::try_from(count).ok());
         let count = count.unwrap_or(self.set.hosts.len().max(1));
         let (mut count, is_unique) = (count, metas.flag("globally-unique", false));
+        let has_ocf_agents = self.has_ocf_agents(node)?;
         if is_unique && is_promotable {
             reasons.push("a promotable clone whose instances are told apart");
         }
-        if is_promotable && !self.can_be_unique(node)? {
+        if is_promotable && !has_ocf_agents {
             reasons.push("a promotable clone of an agent that has no roles");
         }
-        if is_unique && self.can_be_unique(node)? {
+        if is_unique && has_ocf_agents {
             return self.read_unique_clone(node, &metas, count, reasons);
         }
         if is_unique {
@@ -90,17 +90,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             count = count.min(self.set.hosts.len().max(1));
         }
         let parts = self.clone_parts(node, &metas, count, &mut reasons)?;
-        if is_promotable && self.follows_roles {
-            without_roles(&mut reasons);
-            if !self.guests.is_empty() {
-                reasons.push("a promotable clone in a cluster with guest nodes");
-            }
-            if self.set.without_quorum.is_some() && self.demotes_without_quorum {
-                reasons.push("promoted instances without quorum (no-quorum-policy=demote)");
-            }
-        } else if is_promotable {
-            reasons.retain(|reason| *reason != PROMOTED);
-            reasons.insert(0, PROMOTED);
+        if is_promotable {
+            self.check_promotable(&mut reasons);
         }
         let runs_on = |host: &HostIdx| parts.primitives.iter().any(|part| part.condition_on(*host).is_some());
         let hosts: Vec<HostIdx> = self.set.status_order.iter().copied().filter(runs_on).collect();
@@ -149,20 +140,11 @@ impl<'a, 'i> Reader<'a, 'i> {
     fn clone_promotion(&self, metas: &Properties<'a>, count: usize, parts: &CloneParts<'a, 'i>) -> Promotion {
         let first = parts.primitives.first().map(|part| &part.draft.metas);
         let own = parts.group.as_ref().map(|group| &group.metas).or(first).unwrap_or(metas);
-        let trace = |part: &ClonePart<'a, 'i>| PartTraces {
-            name: part.draft.resource.id.clone(),
-            active: part.names.clone(),
-        };
-        let traces: Vec<PartTraces> = parts.primitives.iter().map(trace).collect();
-        let by_part: Vec<_> = traces.iter().map(|part| self.promotion_wishes(count, part)).collect();
         let failed_on = parts.primitives.iter().flat_map(|part| part.roles.failed_promotion.clone());
-        Promotion {
-            wishes: sum_of_wishes(&by_part),
-            by_part,
-            has_extra: self.has_extra_instance(count, &traces),
-            failed_on: failed_on.collect(),
-            ..self.promotion(metas, own)
-        }
+        let mut promotion = self.promotion(metas, own);
+        promotion.failed_on = failed_on.collect();
+        parts.primitives.iter().for_each(|part| self.read_wishes(&mut promotion, count, &part.traces));
+        promotion
     }
 
     /// Notes the ids of what is cloned.
@@ -277,8 +259,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             });
             failed.append(&mut failed_on(failures.into_iter(), draft.threshold));
             draft.settle_stickiness();
-            let names = active_names;
-            primitives.push(ClonePart { draft, active, revisions, unstopped, roles, names });
+            let name = draft.resource.id.clone();
+            let traces = PartTraces { name, copies: names, active: active_names };
+            primitives.push(ClonePart { draft, active, revisions, unstopped, roles, traces });
         }
         if primitives.is_empty() {
             return Err(wrong(self.source, node, "the clone contains no resource"));
@@ -289,7 +272,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// Names of a primitive's instances in the status, in order: its own name, without or with a number.
-    pub(super) fn copies(&self, name: &str) -> Vec<String> {
+    fn copies(&self, name: &str) -> Vec<String> {
         let is_copy = |other: &&str| {
             let end = other.strip_prefix(name);
             end.is_some_and(|end| {

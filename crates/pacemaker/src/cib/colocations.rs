@@ -67,6 +67,36 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(())
     }
 
+    /// Reason why a colocation of resources in these roles is not supported, if any.
+    fn unknown_roles(
+        &self,
+        dependent: ResourceIdx,
+        primary: ResourceIdx,
+        score: AllocationScore,
+        roles: ColocatedRoles,
+    ) -> Option<&'static str> {
+        let has_roles = |resource: ResourceIdx| self.set.resource(resource).promotion.is_some();
+        if roles.dependent.is_some() && !has_roles(dependent)
+            || roles.primary.is_some() && !has_roles(primary)
+        {
+            return Some("a colocation for a role that the resource does not have");
+        }
+        roles.dependent?;
+        if self.set.resource(primary).is_group() && !score.is_infinite() {
+            Some("a colocation of a role with a group that need not be followed")
+        } else if has_roles(primary) && roles.dependent != roles.primary {
+            Some("a colocation of two different roles")
+        } else if self.is_partial(primary, score) {
+            Some("a colocation of a role with a clone that does not run everywhere, or apart from one")
+        } else if roles.dependent == Some(Role::Promoted) && self.has_times_of_membership() {
+            Some(
+                "a colocation of promoted instances in a cluster of a release that follows it in another way",
+            )
+        } else {
+            None
+        }
+    }
+
     /// Returns true for a clone without roles, unless it has an instance for every host and must be with others.
     fn is_partial(&self, primary: ResourceIdx, score: AllocationScore) -> bool {
         let details = self.set.resource(primary);
@@ -191,25 +221,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         if score == AllocationScore::ZERO {
             return Ok(());
         }
-        let has_roles = |resource: ResourceIdx| self.set.resource(resource).promotion.is_some();
-        let reason = if roles.dependent.is_some() && !has_roles(dependent)
-            || roles.primary.is_some() && !has_roles(primary)
-        {
-            Some("a colocation for a role that the resource does not have")
-        } else if roles.dependent.is_some() && self.set.resource(primary).is_group() && !score.is_infinite() {
-            Some("a colocation of a role with a group that need not be followed")
-        } else if roles.dependent.is_some() && has_roles(primary) && roles.dependent != roles.primary {
-            Some("a colocation of two different roles")
-        } else if roles.dependent.is_some() && self.is_partial(primary, score) {
-            Some("a colocation of a role with a clone that does not run everywhere, or apart from one")
-        } else if roles.dependent == Some(Role::Promoted) && self.has_times_of_membership() {
-            Some(
-                "a colocation of promoted instances in a cluster of a release that follows it in another way",
-            )
-        } else {
-            None
-        };
-        if let Some(reason) = reason {
+        if let Some(reason) = self.unknown_roles(dependent, primary, score, roles) {
             self.report_unsupported(constraint, reason);
             return Ok(());
         }

@@ -9,7 +9,7 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::{is_true, leading};
 use super::super::score::AllocationScore;
 use super::super::working_set::{
-    Colocation, GuestParts, HostState, OrderStrength, OrderedTask, Resource, RunCondition, StartOrder,
+    Colocation, GuestParts, HostState, OrderStrength, OrderedTasks, Resource, RunCondition, StartOrder,
 };
 use super::Reader;
 use super::document::{child, children, id};
@@ -282,8 +282,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             id,
             first: machine,
             then: connection,
-            first_task: OrderedTask::Start,
-            then_task: OrderedTask::Start,
+            tasks: OrderedTasks::STARTS,
             strength: OrderStrength::Mandatory,
             symmetrical: true,
         });

@@ -27,7 +27,7 @@ mod promotable;
 mod properties;
 mod resources;
 mod revisions;
-mod roles;
+pub(super) mod roles;
 mod rules;
 mod run_places;
 mod sets;
@@ -46,7 +46,7 @@ use roxmltree::Node;
 
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::number::is_true;
-use super::score::ScoreTable;
+use super::score::{AllocationScore, ScoreTable};
 use super::working_set::{Colocation, FenceAction, QuorumPolicy, Strategy, Unsupported, WorkingSet};
 use dates::ClusterTime;
 pub use dates::parse_date;
@@ -93,15 +93,15 @@ pub fn parse(text: &str, source: &str) -> Result<WorkingSet> {
 /// # Errors
 /// Fails if it cannot be read, is no CIB, or contradicts itself.
 pub(crate) fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
-    read_with(from, source, GuestReading::Unsupported)
+    read_with(from, source, CibReading::PLAIN)
 }
 
 /// Reads a CIB from a stream, with guest nodes and roles treated as `reading` says. Errors name `source`.
 ///
 /// # Errors
 /// Fails if it cannot be read, is no CIB, or contradicts itself.
-pub fn read_with(from: impl Read, source: &str, reading: impl Into<CibReading>) -> Result<WorkingSet> {
-    let CibReading { guests, roles } = reading.into();
+pub fn read_with(from: impl Read, source: &str, reading: CibReading) -> Result<WorkingSet> {
+    let CibReading { guests, roles } = reading;
     let unreadable = |e| LoadError::one_line(&shown_source(source), &format!("cannot be read: {e}"));
     let histories = PlainHistories::of(from).map_err(unreadable)?;
     let document = document::parse(decode(&histories.rest, source)?, source)?;
@@ -193,8 +193,10 @@ struct Reader<'a, 'i> {
     unscored: ScoreTable,
     /// True if VMs with guest nodes are hosts.
     follows_guests: bool,
-    /// By host, marks of the resources that are known not to run there.
-    probed: OnceCell<Vec<HashSet<NameMark>>>,
+    /// By the mark of a resource, the hosts on which it is known not to run.
+    idle_hosts: OnceCell<HashMap<NameMark, Vec<HostIdx>>>,
+    /// By the name of an instance, its wishes to be promoted by host.
+    wishes_by_name: OnceCell<HashMap<String, HashMap<HostIdx, AllocationScore>>>,
     /// True if promotable clones are supported.
     follows_roles: bool,
     /// True if promoted instances are demoted without quorum.
@@ -247,7 +249,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             inside: OnceCell::new(),
             unscored: ScoreTable::default(),
             follows_guests,
-            probed: OnceCell::new(),
+            idle_hosts: OnceCell::new(),
+            wishes_by_name: OnceCell::new(),
             follows_roles: false,
             demotes_without_quorum: false,
             guests: Vec::new(),

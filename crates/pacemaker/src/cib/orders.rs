@@ -5,7 +5,9 @@ use roxmltree::Node;
 use super::super::index::ResourceIdx;
 use super::super::number::is_true;
 use super::super::score::AllocationScore;
-use super::super::working_set::{ChoiceOrder, OrderStrength, OrderedPair, OrderedTask, StartOrder};
+use super::super::working_set::{
+    ChoiceOrder, OrderStrength, OrderedPair, OrderedTask, OrderedTasks, StartOrder,
+};
 use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::sets::is_sequential;
@@ -26,8 +28,10 @@ impl<'a, 'i> Reader<'a, 'i> {
             if sets.is_empty() {
                 let name = |attribute| required(self.source, constraint, attribute);
                 let (first, then) = (name("first")?, name("then")?);
-                let tasks = ["first-action", "then-action"].map(|name| constraint.attribute(name));
-                if first == then && tasks == [Some("demote"), Some("promote")] {
+                let tasks =
+                    named_tasks(constraint.attribute("first-action"), constraint.attribute("then-action"));
+                let reverses = OrderedTasks { first: OrderedTask::Demote, then: OrderedTask::Promote };
+                if first == then && tasks == reverses {
                     // Every clone is demoted before it is promoted.
                     continue;
                 }
@@ -35,10 +39,6 @@ impl<'a, 'i> Reader<'a, 'i> {
                     return Err(wrong(self.source, constraint, "the resource is ordered after itself"));
                 }
                 let (first, then) = (self.named(constraint, first)?, self.named(constraint, then)?);
-                let tasks = OrderedTasks::of(
-                    constraint.attribute("first-action"),
-                    constraint.attribute("then-action"),
-                );
                 for first in &first.all {
                     then.all.iter().for_each(|then| self.order(constraint, *first, *then, tasks));
                 }
@@ -69,10 +69,8 @@ impl<'a, 'i> Reader<'a, 'i> {
                     }
                     self.choose(constraint, earlier, &firsts, &members, pairs.collect());
                 } else {
-                    let tasks = OrderedTasks::of(
-                        Some(earlier.attribute("action").unwrap_or("start")),
-                        Some(set.attribute("action").unwrap_or("start")),
-                    );
+                    let task = |set: Node<'a, 'i>| Some(set.attribute("action").unwrap_or("start"));
+                    let tasks = named_tasks(task(earlier), task(*set));
                     pairs.for_each(|pair| self.order(constraint, pair.first, pair.then, tasks));
                 }
             }
@@ -107,7 +105,7 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     fn order_members(&mut self, constraint: Node<'a, 'i>, set: Node<'a, 'i>, members: &[ResourceIdx]) {
         let is_serial = strength(constraint) == OrderStrength::Serialize;
-        let tasks = OrderedTasks::of(set.attribute("action"), None);
+        let tasks = named_tasks(set.attribute("action"), None);
         for (at, then) in members.iter().enumerate() {
             let from = match (is_serial, is_sequential(set)) {
                 (true, _) => 0,
@@ -130,7 +128,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let id = id(constraint).to_owned();
         let one_of_a_clone = is_choice(constraint) && self.set.resource(first).is_clone();
         if let Some(enough) = self.enough.get(&first).copied().or(one_of_a_clone.then_some(1)) {
-            if !tasks.are_starts() {
+            if tasks != OrderedTasks::STARTS {
                 return self.report_unsupported(constraint, CHOICE_OF_OTHERS);
             }
             self.set.choices.push(ChoiceOrder {
@@ -144,20 +142,19 @@ impl<'a, 'i> Reader<'a, 'i> {
             });
             return;
         }
-        let (first_task, then_task) = (tasks.first, tasks.then);
         let has_roles = |resource: ResourceIdx| self.set.resource(resource).promotion.is_some();
         let lacks_role = |resource, task| {
             matches!(task, OrderedTask::Promote | OrderedTask::Demote) && !has_roles(resource)
         };
-        if lacks_role(first, first_task) || lacks_role(then, then_task) {
+        if lacks_role(first, tasks.first) || lacks_role(then, tasks.then) {
             return self.report_unsupported(constraint, "an order of promotions of a resource without roles");
         }
         let of_instances = tasks.first == OrderedTask::Demote && self.set.resource(then).is_clone();
-        if strength == OrderStrength::Mandatory && (of_instances || !tasks.are_followed(symmetrical)) {
+        if strength == OrderStrength::Mandatory && (of_instances || !are_followed(tasks, symmetrical)) {
             let reason = "a mandatory order of actions that are not followed in this combination";
             return self.report_unsupported(constraint, reason);
         }
-        self.set.orders.push(StartOrder { id, first, then, first_task, then_task, strength, symmetrical });
+        self.set.orders.push(StartOrder { id, first, then, tasks, strength, symmetrical });
     }
 
     /// Reports constraints of other kinds as unsupported.
@@ -171,35 +168,23 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 }
 
-/// The actions of the two sides of an order.
-#[derive(Debug, Clone, Copy)]
-struct OrderedTasks {
-    first: OrderedTask,
-    then: OrderedTask,
+/// The actions of an order by their names. Without one for the second side, it is that of the first.
+fn named_tasks(first: Option<&str>, then: Option<&str>) -> OrderedTasks {
+    let parse = |name: &str| name.parse().unwrap_or(OrderedTask::Start);
+    let first = first.map_or(OrderedTask::Start, parse);
+    OrderedTasks { first, then: then.map_or(first, parse) }
 }
 
-impl OrderedTasks {
-    /// The actions by their names. Without one for the second side, it is that of the first.
-    fn of(first: Option<&str>, then: Option<&str>) -> OrderedTasks {
-        let parse = |name: &str| name.parse().unwrap_or(OrderedTask::Start);
-        let first = first.map_or(OrderedTask::Start, parse);
-        OrderedTasks { first, then: then.map_or(first, parse) }
-    }
-
-    /// Returns true if the effects of such a mandatory order are known.
-    fn are_followed(self, symmetrical: bool) -> bool {
-        use OrderedTask::{Demote, Promote, Start, Stop};
-        match (self.first, self.then) {
-            (Start | Promote, Start | Promote) | (Stop, Stop | Start) => true,
-            (Demote, Stop | Demote) => !symmetrical,
-            _ => false,
-        }
-    }
-
-    fn are_starts(self) -> bool {
-        self.first == OrderedTask::Start && self.then == OrderedTask::Start
+/// Returns true if the effects of a mandatory order are known.
+fn are_followed(tasks: OrderedTasks, symmetrical: bool) -> bool {
+    use OrderedTask::{Demote, Promote, Start, Stop};
+    match (tasks.first, tasks.then) {
+        (Start | Promote, Start | Promote) | (Stop, Stop | Start) => true,
+        (Demote, Stop | Demote) => !symmetrical,
+        _ => false,
     }
 }
+
 /// The kinds of constraints that are read.
 const KNOWN: [&str; 4] = ["rsc_location", "rsc_colocation", "rsc_order", "rsc_ticket"];
 

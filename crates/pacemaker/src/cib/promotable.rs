@@ -1,6 +1,6 @@
 //! Reads promotable clones: how many instances are promoted, and the node attributes by which agents ask for it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::super::index::HostIdx;
 use super::super::number::leading;
@@ -9,7 +9,7 @@ use super::super::score::AllocationScore;
 use super::Reader;
 use super::failures::{DEGRADED, PROMOTED};
 use super::guests::GuestReading;
-use super::history::{IdleMarks, NameMark};
+use super::history::NameMark;
 use super::properties::Properties;
 use super::roles::is_unpromoted;
 
@@ -31,22 +31,20 @@ pub struct CibReading {
     pub roles: RoleReading,
 }
 
-impl From<GuestReading> for CibReading {
-    /// Follows roles if guest nodes are followed.
-    fn from(guests: GuestReading) -> CibReading {
-        let roles = if guests == GuestReading::Unsupported {
-            RoleReading::Unsupported
-        } else {
-            RoleReading::Followed
-        };
-        CibReading { guests, roles }
-    }
+impl CibReading {
+    /// Neither guest nodes nor roles.
+    pub const PLAIN: CibReading =
+        CibReading { guests: GuestReading::Unsupported, roles: RoleReading::Unsupported };
+    /// Guest nodes and roles.
+    pub const FULL: CibReading = CibReading { guests: GuestReading::Followed, roles: RoleReading::Followed };
 }
 
 /// Histories of a clone's primitive, from which its instances take their names in node attributes.
 pub(super) struct PartTraces {
     /// The primitive.
     pub(super) name: String,
+    /// Names of its instances in the status, in order.
+    pub(super) copies: Vec<String>,
     /// Hosts with an instance, and its name in their histories.
     pub(super) active: Vec<(HostIdx, String)>,
 }
@@ -104,84 +102,117 @@ impl Reader<'_, '_> {
             most: if on_host == 0 { 0 } else { number("promoted-max", "master-max") },
             unwanted: own.get("target-role").is_some_and(is_unpromoted),
             wishes: Vec::new(),
-            by_part: Vec::new(),
             greatest: Vec::new(),
             has_extra: false,
             failed_on: Vec::new(),
         }
     }
 
+    /// Changes the reasons why a promotable clone is not supported: some do not apply to it, and others do to it alone.
+    pub(super) fn check_promotable(&self, reasons: &mut Vec<&'static str>) {
+        reasons.retain(|reason| *reason != PROMOTED);
+        if !self.follows_roles {
+            return reasons.insert(0, PROMOTED);
+        }
+        reasons.retain(|reason| *reason != DEGRADED);
+        if !self.guests.is_empty() {
+            reasons.push("a promotable clone in a cluster with guest nodes");
+        }
+        if self.set.without_quorum.is_some() && self.demotes_without_quorum {
+            reasons.push("promoted instances without quorum (no-quorum-policy=demote)");
+        }
+    }
+
+    /// Adds to a promotion the wishes of the agents of one part, for a clone with `count` instances, and whether
+    /// Pacemaker makes up another instance.
+    pub(super) fn read_wishes(&self, promotion: &mut Promotion, count: usize, part: &PartTraces) {
+        let known = self.part_histories(part);
+        promotion.has_extra |= needs_extra(count, &known);
+        promotion.wishes.push(self.promotion_wishes(count, part, &known));
+    }
+
     /// By instance and host, the node attribute `master-NAME` of a part. An instance with a history counts only where
     /// its primitive was looked for, and no other instance runs. One without counts everywhere.
-    pub(super) fn promotion_wishes(
+    fn promotion_wishes(
         &self,
         count: usize,
         part: &PartTraces,
+        known: &[PartHistory],
     ) -> Vec<Vec<Option<AllocationScore>>> {
-        let known = self.part_histories(part);
-        let traces = instance_traces(count, &known);
-        let wish = |number: usize, trace: &InstanceTrace, host: HostIdx| {
-            let is_known = known.iter().any(|history| history.host == host);
-            let is_free = !part.active.iter().any(|(other, _)| *other == host);
-            let counts = trace.name.is_none() || is_known && (trace.active == Some(host) || is_free);
-            let name = trace.name.clone().unwrap_or_else(|| format!("{}:{number}", part.name));
-            self.promotion_wish(&name, host).filter(|_| counts && self.set.host(host).can_run())
+        let mut is_open = vec![false; self.set.hosts.len()];
+        known.iter().for_each(|history| is_open[history.host.get()] = true);
+        part.active.iter().for_each(|(host, _)| is_open[host.get()] = false);
+        let (traces, wishes) = (instance_traces(count, known), self.wishes_by_name());
+        let row = |(number, trace): (usize, InstanceTrace)| {
+            let has_history = trace.name.is_some();
+            let name = trace.name.unwrap_or_else(|| format!("{}:{number}", part.name));
+            // An instance without a value of its own has that of all instances.
+            let of_all = name.rsplit_once(':').and_then(|(bare, _)| wishes.get(bare));
+            let own = wishes.get(&name);
+            let on = |host: HostIdx| {
+                let counts = !has_history || is_open[host.get()] || trace.active == Some(host);
+                let mut found = own.into_iter().chain(of_all).filter_map(|values| values.get(&host));
+                found.next().copied().filter(|_| counts && self.set.host(host).can_run())
+            };
+            self.set.host_indices().map(on).collect()
         };
-        let row = |(number, trace): (usize, &InstanceTrace)| {
-            self.set.host_indices().map(|host| wish(number, trace, host)).collect()
-        };
-        traces.iter().enumerate().map(row).collect()
-    }
-
-    /// Returns true if a host where no part of a clone runs has a history of one, and all instances run elsewhere.
-    pub(super) fn has_extra_instance(&self, count: usize, parts: &[PartTraces]) -> bool {
-        parts.iter().any(|part| needs_extra(count, &self.part_histories(part)))
+        traces.into_iter().enumerate().map(row).collect()
     }
 
     /// Histories of a primitive by host, in the order of the status.
     fn part_histories(&self, part: &PartTraces) -> Vec<PartHistory> {
-        let traced = self.copies(&part.name);
-        let mut all = Vec::new();
-        let counts = |host: &&HostIdx| {
-            let state = self.set.host(**host).state;
+        let mut names: Vec<Vec<String>> = vec![Vec::new(); self.set.hosts.len()];
+        for copy in &part.copies {
+            for record in self.records_of(copy) {
+                let here = &mut names[record.host.get()];
+                if here.last() != Some(copy) {
+                    here.push(copy.clone());
+                }
+            }
+        }
+        let numbered = (0..=self.set.hosts.len()).map(|number| format!("{}:{number}", part.name));
+        for name in std::iter::once(part.name.clone()).chain(numbered) {
+            let idle_on = self.idle_hosts().get(&NameMark::of(name.as_bytes()));
+            idle_on.into_iter().flatten().for_each(|host| names[host.get()].push(name.clone()));
+        }
+        let active: HashSet<(HostIdx, &str)> =
+            part.active.iter().map(|(host, name)| (*host, name.as_str())).collect();
+        let counts = |host: &HostIdx| {
+            let state = self.set.host(*host).state;
             state.online || state.unclean
         };
-        for host in self.set.status_order.iter().filter(counts) {
-            let has_record = |copy: &&String| self.records_of(copy).iter().any(|record| record.host == *host);
-            let idle = self.probed().get(host.get());
-            let is_idle =
-                |copy: &String| idle.is_some_and(|idle| idle.contains(&NameMark::of(copy.as_bytes())));
-            let numbered = (0..=self.set.hosts.len()).map(|number| format!("{}:{number}", part.name));
-            let mut here: Vec<String> = traced.iter().filter(has_record).cloned().collect();
-            let is_new: Vec<String> =
-                std::iter::once(part.name.clone()).chain(numbered).filter(is_idle).collect();
-            here.extend(is_new);
-            let runs = |name: &String| part.active.iter().any(|one| one.0 == *host && one.1 == *name);
-            let histories = here.into_iter().map(|name| PartHistory { host: *host, runs: runs(&name), name });
-            all.extend(histories);
+        let mut all = Vec::new();
+        for host in self.set.status_order.iter().copied().filter(counts) {
+            let histories = std::mem::take(&mut names[host.get()]).into_iter();
+            let runs = |name: &String| active.contains(&(host, name.as_str()));
+            all.extend(histories.map(|name| PartHistory { host, runs: runs(&name), name }));
         }
         all
     }
 
-    /// By host, the marks of resources that are known not to run there.
-    fn probed(&self) -> &[HashSet<NameMark>] {
-        self.probed.get_or_init(|| self.idle.iter().map(IdleMarks::names).collect())
+    /// By the mark of a resource, the hosts on which it is known not to run.
+    fn idle_hosts(&self) -> &HashMap<NameMark, Vec<HostIdx>> {
+        self.idle_hosts.get_or_init(|| {
+            let mut hosts: HashMap<NameMark, Vec<HostIdx>> = HashMap::new();
+            for (host, idle) in self.set.host_indices().zip(&self.idle) {
+                idle.names().into_iter().for_each(|name| hosts.entry(name).or_default().push(host));
+            }
+            hosts
+        })
     }
 
-    /// The score of a node attribute by which an instance wants to be promoted.
-    fn promotion_wish(&self, name: &str, host: HostIdx) -> Option<AllocationScore> {
-        let node = self.set.host(host);
-        let own = node.attribute(&format!("master-{name}"));
-        let without = || {
-            let (bare, _) = name.rsplit_once(':')?;
-            node.attribute(&format!("master-{bare}"))
-        };
-        let text = own.or_else(without)?;
-        Some(AllocationScore::parse(text).unwrap_or(AllocationScore::ZERO))
+    /// By the name of an instance, the scores of the node attribute `master-NAME` by host. The last of several wins.
+    fn wishes_by_name(&self) -> &HashMap<String, HashMap<HostIdx, AllocationScore>> {
+        self.wishes_by_name.get_or_init(|| {
+            let mut wishes: HashMap<String, HashMap<HostIdx, AllocationScore>> = HashMap::new();
+            for host in self.set.host_indices() {
+                for (attribute, text) in &self.set.host(host).attributes {
+                    let Some(name) = attribute.strip_prefix("master-") else { continue };
+                    let score = AllocationScore::parse(text).unwrap_or(AllocationScore::ZERO);
+                    wishes.entry(name.to_owned()).or_default().insert(host, score);
+                }
+            }
+            wishes
+        })
     }
-}
-
-/// Leaves out reasons that are none for a promotable clone.
-pub(super) fn without_roles(reasons: &mut Vec<&'static str>) {
-    reasons.retain(|reason| ![PROMOTED, DEGRADED].contains(reason));
 }

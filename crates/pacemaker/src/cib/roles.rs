@@ -5,7 +5,7 @@ use super::history::KeptOperation;
 use super::on_fail::OnFail;
 
 /// Returns true for the name of the promoted role.
-pub(super) fn is_promoted(text: &str) -> bool {
+pub(crate) fn is_promoted(text: &str) -> bool {
     matches!(text, "Promoted" | "Master")
 }
 

@@ -70,8 +70,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// Marks the hosts for fencing that run resources whose ticket was lost. It does not matter if anyone manages these.
     fn fence_for_tickets(&mut self) {
         let set = &self.set;
-        let rules =
-            set.tickets.rules.iter().filter(|rule| set.fencing && rule.fences(set.tickets.state(rule)));
+        let rules = set.tickets.rules.iter().filter(|rule| set.fencing && set.tickets.fences(rule));
         let fenced = rules.flat_map(|rule| {
             let parts = set.primitives(&rule.resource).into_owned();
             parts
@@ -90,7 +89,7 @@ impl<'a, 'i> Reader<'a, 'i> {
 
 /// Reason why a ticket constraint is not supported, if any.
 fn unsupported_reason(constraint: Node<'_, '_>) -> Option<&'static str> {
-    // Roles are to be added here: a role that the constraint names applies to promotable resources only.
+    // A role applies only to promotable clones, for which tickets are not supported.
     let role = |node: Node<'_, '_>, name| node.attribute(name).is_some_and(|role| role != "Started");
     if role(constraint, "rsc-role") {
         return Some("a ticket for a role");

@@ -12,7 +12,7 @@ use super::properties::Properties;
 use super::resources::{GroupDraft, Inherited};
 use htools_ganeti::input::error::Result;
 
-/// Reasons why such a clone is not supported.
+/// Reason why such a clone is not supported.
 const FENCES: &str = "a fence device whose instances are told apart";
 
 /// An instance: its parts, and reasons why they are not supported.
@@ -22,8 +22,8 @@ struct UniqueInstance {
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
-    /// Returns true if the agents of a clone know instances that are told apart. If one does not, none is told apart.
-    pub(super) fn can_be_unique(&self, node: Node<'a, 'i>) -> Result<bool> {
+    /// Returns true if all agents of a clone are of the classes whose instances can have numbers and roles.
+    pub(super) fn has_ocf_agents(&self, node: Node<'a, 'i>) -> Result<bool> {
         for primitive in node.descendants().filter(|inner| inner.has_tag_name("primitive")) {
             let template = self.template(primitive)?;
             let class = primitive.attribute("class").or_else(|| template?.attribute("class"));

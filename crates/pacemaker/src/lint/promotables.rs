@@ -1,19 +1,19 @@
 //! Promotable clones, and constraints about them, that do not do what is most likely meant.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use roxmltree::Node;
 
-use super::super::number::leading;
+use super::super::number::{is_true, leading};
 use super::super::place::PlacingError;
 use super::complaint::{Complaint, LintedCib};
 use crate::cib::document::{children, id};
+use crate::cib::roles;
 use htools_model::shown::shown_name;
 
 /// Agents of resources that use the data of a promoted instance, or its address.
 const USERS: [&str; 5] = ["Filesystem", "IPaddr", "IPaddr2", "LVM", "LVM-activate"];
-/// The words for the promoted role and its action.
-const PROMOTED: [&str; 2] = ["Promoted", "Master"];
+/// Action of an order that waits for a promotion.
 const PROMOTE: &str = "promote";
 
 /// The value of a meta attribute of an element by any of its names.
@@ -23,15 +23,23 @@ fn meta<'d>(element: Node<'d, 'd>, names: &[&str]) -> Option<&'d str> {
     named.next().and_then(|pair| pair.attribute("value"))
 }
 
-fn is_true(text: Option<&str>) -> bool {
-    let words = ["true", "yes", "on", "y", "1"];
-    text.is_some_and(|text| words.iter().any(|word| text.eq_ignore_ascii_case(word)))
+/// Returns true if a meta attribute of an element is set to a word for true.
+fn has_flag(element: Node<'_, '_>, name: &str) -> bool {
+    meta(element, &[name]).is_some_and(is_true)
 }
 
 /// The promotable clones of the configuration.
 fn promotables<'d>(cib: &LintedCib<'_, 'd>) -> Vec<Node<'d, 'd>> {
-    let clones = cib.elements("clone").filter(|clone| is_true(meta(*clone, &["promotable"])));
+    let clones = cib.elements("clone").filter(|clone| has_flag(*clone, "promotable"));
     clones.chain(cib.elements("master")).collect()
+}
+
+/// Elements of the configuration by id.
+type Named<'d> = HashMap<&'d str, Node<'d, 'd>>;
+
+/// The templates of the configuration.
+fn templates<'d>(cib: &LintedCib<'_, 'd>) -> Named<'d> {
+    cib.elements("template").map(|one| (id(one), one)).collect()
 }
 
 /// Provider and type of an agent.
@@ -41,10 +49,9 @@ struct AgentWords<'d> {
 }
 
 /// The agent of a primitive, its own or its template's.
-fn agent<'d>(cib: &LintedCib<'_, 'd>, primitive: Node<'d, 'd>) -> Option<AgentWords<'d>> {
-    let template = primitive.attribute("template");
-    let template = template.and_then(|name| cib.elements("template").find(|one| id(*one) == name));
-    let source = template.unwrap_or(primitive);
+fn agent<'d>(templates: &Named<'d>, primitive: Node<'d, 'd>) -> Option<AgentWords<'d>> {
+    let template = primitive.attribute("template").and_then(|name| templates.get(name));
+    let source = template.copied().unwrap_or(primitive);
     Some(AgentWords { provider: source.attribute("provider"), kind: source.attribute("type")? })
 }
 
@@ -64,14 +71,16 @@ pub(super) fn too_many_promoted(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint
 
 /// An agent that needs notifications to be promoted does not get them.
 pub(super) fn no_notify(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
+    let templates = templates(cib);
     let complaint = |clone: Node<'_, '_>| {
         let mut primitives = clone.descendants().filter(|node| node.has_tag_name("primitive"));
         let is_drbd = primitives.any(|one| {
-            agent(cib, one).is_some_and(|agent| agent.provider == Some("linbit") && agent.kind == "drbd")
+            agent(&templates, one)
+                .is_some_and(|agent| agent.provider == Some("linbit") && agent.kind == "drbd")
         });
         let problem = "the agent ocf:linbit:drbd needs notifications, and the clone sends none".to_owned();
         let advice = "set the meta attribute notify=true on the clone".to_owned();
-        (is_drbd && !is_true(meta(clone, &["notify"]))).then(|| Complaint::about(clone, problem, advice))
+        (is_drbd && !has_flag(clone, "notify")).then(|| Complaint::about(clone, problem, advice))
     };
     Ok(promotables(cib).into_iter().filter_map(complaint).collect())
 }
@@ -91,7 +100,7 @@ fn with_promotables<'d>(cib: &LintedCib<'_, 'd>) -> Vec<WithPromotable<'d>> {
         let (dependent, clone) = (constraint.attribute("rsc")?, constraint.attribute("with-rsc")?);
         let keeps_apart = constraint.attribute("score").is_some_and(|score| score.trim().starts_with('-'));
         let role = constraint.attribute("with-rsc-role");
-        let is_promoted = role.is_some_and(|role| PROMOTED.contains(&role));
+        let is_promoted = role.is_some_and(roles::is_promoted);
         let is_meant = is_promoted || role.is_none_or(|role| role == "Started");
         (clones.contains(clone) && !keeps_apart && is_meant).then_some(WithPromotable {
             constraint,
@@ -108,12 +117,12 @@ pub(super) fn role_not_named(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, 
     let all = with_promotables(cib);
     let named: HashSet<(&str, &str)> =
         all.iter().filter(|one| one.is_promoted).map(|one| (one.dependent, one.clone)).collect();
-    let wholes = || cib.elements("primitive").chain(cib.elements("group"));
+    let (templates, wholes) = (templates(cib), cib.elements("primitive").chain(cib.elements("group")));
+    let wholes: Named<'_> = wholes.map(|one| (id(one), one)).collect();
     let uses_data = |name: &str| {
-        let found = wholes().find(|one| id(*one) == name);
-        let primitives = found.into_iter().flat_map(|one| one.descendants());
+        let primitives = wholes.get(name).into_iter().flat_map(|one| one.descendants());
         let mut primitives = primitives.filter(|node| node.has_tag_name("primitive"));
-        primitives.any(|one| agent(cib, one).is_some_and(|agent| USERS.contains(&agent.kind)))
+        primitives.any(|one| agent(&templates, one).is_some_and(|agent| USERS.contains(&agent.kind)))
     };
     let complaint = |one: &WithPromotable<'_>| {
         let (dependent, clone) = (shown_name(one.dependent), shown_name(one.clone));
@@ -127,6 +136,10 @@ pub(super) fn role_not_named(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, 
 
 /// A resource is with the promoted instance, and can start before the promotion.
 pub(super) fn no_promotion_order(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
+    let (orders, all) = (ConfiguredOrders::of(cib), with_promotables(cib));
+    let clones: HashSet<&str> = all.iter().map(|one| one.clone).collect();
+    let after: HashMap<&str, HashSet<&str>> =
+        clones.into_iter().map(|clone| (clone, orders.after_promotion(clone))).collect();
     let complaint = |one: &WithPromotable<'_>| {
         let (dependent, clone) = (shown_name(one.dependent), shown_name(one.clone));
         let problem = format!(
@@ -134,10 +147,10 @@ pub(super) fn no_promotion_order(cib: &LintedCib<'_, '_>) -> Result<Vec<Complain
         );
         let advice =
             format!("add an order: first={clone} first-action=promote then={dependent} then-action=start");
-        let is_missing = one.is_promoted && !after_promotion(cib, one.clone).contains(one.dependent);
-        is_missing.then(|| Complaint::about(one.constraint, problem, advice))
+        let is_ordered = after.get(one.clone).is_some_and(|after| after.contains(one.dependent));
+        (one.is_promoted && !is_ordered).then(|| Complaint::about(one.constraint, problem, advice))
     };
-    Ok(with_promotables(cib).iter().filter_map(complaint).collect())
+    Ok(all.iter().filter_map(complaint).collect())
 }
 
 /// A step of an order: resources, and their action.
@@ -160,32 +173,60 @@ fn steps<'d>(order: Node<'d, 'd>) -> Vec<OrderStep<'d>> {
     pair.chain(sets).collect()
 }
 
-/// The resources that are ordered after the promotion of a clone, also by way of others, with groups and their members.
-fn after_promotion<'d>(cib: &LintedCib<'_, 'd>, clone: &str) -> HashSet<&'d str> {
-    let orders: Vec<Vec<OrderStep<'d>>> = cib.elements("rsc_order").map(steps).collect();
-    let groups: Vec<Vec<&'d str>> = cib
-        .elements("group")
-        .map(|group| std::iter::once(id(group)).chain(children(group, "primitive").map(id)).collect())
-        .collect();
-    let mut after: HashSet<&'d str> = HashSet::new();
-    loop {
-        let before = after.len();
-        for order in &orders {
-            let is_first = |step: &OrderStep<'_>| {
-                let is_promotion = step.action == Some(PROMOTE) && step.resources.contains(&clone);
-                is_promotion || step.resources.iter().any(|one| after.contains(one))
-            };
-            if let Some(first) = order.iter().position(is_first) {
-                after.extend(order[first + 1..].iter().flat_map(|step| &step.resources));
+/// The orders and groups of a configuration, each by the resources in it.
+struct ConfiguredOrders<'d> {
+    orders: Vec<Vec<OrderStep<'d>>>,
+    /// Positions of a resource: the order, and the step in it.
+    places: HashMap<&'d str, Vec<(usize, usize)>>,
+    /// The whole group of a group's id, and of each member.
+    groups: HashMap<&'d str, Vec<&'d str>>,
+}
+
+impl<'d> ConfiguredOrders<'d> {
+    fn of(cib: &LintedCib<'_, 'd>) -> ConfiguredOrders<'d> {
+        let orders: Vec<Vec<OrderStep<'d>>> = cib.elements("rsc_order").map(steps).collect();
+        let mut places: HashMap<&'d str, Vec<(usize, usize)>> = HashMap::new();
+        for (order, steps) in orders.iter().enumerate() {
+            for (at, step) in steps.iter().enumerate() {
+                step.resources.iter().for_each(|one| places.entry(one).or_default().push((order, at)));
             }
         }
-        for group in
-            groups.iter().filter(|group| group.iter().any(|one| after.contains(one))).collect::<Vec<_>>()
-        {
-            after.extend(group);
+        let mut groups: HashMap<&'d str, Vec<&'d str>> = HashMap::new();
+        for group in cib.elements("group") {
+            let members: Vec<&'d str> = children(group, "primitive").map(id).collect();
+            members.iter().for_each(|member| groups.entry(member).or_default().push(id(group)));
+            groups.insert(id(group), members);
         }
-        if after.len() == before {
-            return after;
+        ConfiguredOrders { orders, places, groups }
+    }
+
+    /// The resources that are ordered after the promotion of a clone, also by way of others, with groups and their
+    /// members.
+    fn after_promotion(&self, clone: &str) -> HashSet<&'d str> {
+        let mut after: HashSet<&'d str> = HashSet::new();
+        // By order, the first step that is known to come after the promotion.
+        let mut begun: HashMap<usize, usize> = HashMap::new();
+        let mut waiting: Vec<&'d str> = Vec::new();
+        let mut follow = |order: usize, at: usize, waiting: &mut Vec<&'d str>| {
+            let steps = &self.orders[order];
+            let end = begun.get(&order).copied().unwrap_or(steps.len());
+            if at + 1 < end {
+                waiting.extend(steps[at + 1..end].iter().flat_map(|step| &step.resources));
+                begun.insert(order, at + 1);
+            }
+        };
+        for (order, at) in self.places.get(clone).into_iter().flatten() {
+            if self.orders[*order][*at].action == Some(PROMOTE) {
+                follow(*order, *at, &mut waiting);
+            }
         }
+        while let Some(one) = waiting.pop() {
+            if after.insert(one) {
+                waiting.extend(self.groups.get(one).into_iter().flatten());
+                let places = self.places.get(one).into_iter().flatten();
+                places.for_each(|(order, at)| follow(*order, *at, &mut waiting));
+            }
+        }
+        after
     }
 }

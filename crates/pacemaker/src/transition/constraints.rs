@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::score::AllocationScore;
 use super::super::working_set::{
-    OrderStrength, OrderedPair, Requirement, ResourceForm, StartOrder, WorkingSet,
+    OrderStrength, OrderedPair, OrderedTasks, Requirement, ResourceForm, StartOrder, WorkingSet,
 };
 use super::action::ActionTask;
 use super::action::ActionTask::{
@@ -23,7 +23,7 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
     // counts for these.
     let (mut started, mut stopped) = (HashSet::new(), HashSet::new());
     for (at, order) in set.orders.iter().enumerate().filter(|(_, order)| is_followed(set, order)) {
-        if !order.is_of_starts() {
+        if order.tasks != OrderedTasks::STARTS {
             constraints.other_order(order, WaitReason::Order(at));
             continue;
         }
@@ -255,8 +255,8 @@ impl Constraints<'_> {
             if colocation.score != AllocationScore::MINUS_INFINITY {
                 continue;
             }
-            self.roles_apart(at, colocation);
             if colocation.dependent_role.is_some() || colocation.primary_role.is_some() {
+                self.roles_apart(at, colocation);
                 continue;
             }
             let (one, other) = (colocation.dependent, colocation.primary);

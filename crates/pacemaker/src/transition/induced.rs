@@ -14,7 +14,7 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::placing::AllPlaced;
 use super::super::promotion::Role;
 use super::super::score::AllocationScore;
-use super::super::working_set::{OrderedTask, Revision, RunCondition, WorkingSet};
+use super::super::working_set::{OrderedTask, OrderedTasks, Revision, RunCondition, WorkingSet};
 use super::change::{ResourceChange, ResourceChanges};
 use super::needs::{Need, needs, only_stops};
 use super::wait::WaitReason;
@@ -57,7 +57,8 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
             other => other,
         };
     }
-    let awaited = set.orders.iter().filter(|order| order.is_of_starts()).map(|order| order.first);
+    let awaited =
+        set.orders.iter().filter(|order| order.tasks == OrderedTasks::STARTS).map(|order| order.first);
     let awaited = awaited.chain(set.choices.iter().flat_map(|choice| choice.firsts.iter().copied()));
     awaited.for_each(|first| induced.awaited[first.get()] = true);
     let (mut needs, stops) = (needs(set), only_stops(set));
@@ -83,14 +84,8 @@ fn guest_needs(set: &WorkingSet, placed: &AllPlaced) -> Vec<Need> {
     let mut needs = Vec::new();
     for (host, parts) in set.guests() {
         let there = set.resource_indices().filter(|resource| placed.host(*resource) == Some(host));
-        needs.extend(there.map(|then| Need {
-            first: parts.machine,
-            then,
-            first_task: OrderedTask::Start,
-            then_task: OrderedTask::Start,
-            symmetrical: true,
-            why: WaitReason::Machine(parts.machine),
-        }));
+        let why = WaitReason::Machine(parts.machine);
+        needs.extend(there.map(|then| Need::of_starts(parts.machine, then, true, why)));
     }
     needs
 }
@@ -98,7 +93,7 @@ fn guest_needs(set: &WorkingSet, placed: &AllPlaced) -> Vec<Need> {
 impl InducedChanges<'_> {
     fn follow_need(&mut self, need: &Need) {
         let set = self.set;
-        match (need.first_task, need.then_task) {
+        match (need.tasks.first, need.tasks.then) {
             (OrderedTask::Stop | OrderedTask::Demote, _) => return self.follow_need_of_stop(need),
             (_, OrderedTask::Stop | OrderedTask::Demote) => return,
             (_, OrderedTask::Promote) => return self.follow_need_of_promotion(need),
@@ -204,8 +199,7 @@ impl InducedChanges<'_> {
             };
             let are_simple = parts.iter().all(|part| set.resource(*part).is_primitive());
             if are_simple && parts.iter().any(is_thought_of) && !parts.iter().any(runs) {
-                for member in set.primitives(&colocation.dependent).iter().filter(|one| set.is_managed(**one))
-                {
+                for member in set.primitives(&colocation.dependent).iter() {
                     if colocation.dependent_role.is_some() {
                         self.block_promotion(*member);
                         continue;

@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use super::super::index::ResourceIdx;
-use super::super::working_set::{OrderStrength, OrderedTask, WorkingSet};
+use super::super::working_set::{OrderStrength, OrderedTasks, WorkingSet};
 use super::wait::WaitReason;
 
 /// Need of a resource for another one, which starts before it.
@@ -12,10 +12,8 @@ use super::wait::WaitReason;
 pub(crate) struct Need {
     pub(crate) first: ResourceIdx,
     pub(crate) then: ResourceIdx,
-    /// The action of the first that counts.
-    pub(crate) first_task: OrderedTask,
-    /// The action of the second that needs it.
-    pub(crate) then_task: OrderedTask,
+    /// The action of the first that counts, and that of the second which needs it.
+    pub(crate) tasks: OrderedTasks,
     pub(crate) symmetrical: bool,
     pub(crate) why: WaitReason,
 }
@@ -28,22 +26,20 @@ impl Need {
         symmetrical: bool,
         why: WaitReason,
     ) -> Need {
-        let task = OrderedTask::Start;
-        Need { first, then, first_task: task, then_task: task, symmetrical, why }
+        Need { first, then, tasks: OrderedTasks::STARTS, symmetrical, why }
     }
 }
 
-/// All mandatory orders of starts and promotions, those in groups too. Of several orders of the same two resources, the first counts.
+/// All mandatory orders, those in groups too. Of several orders of the same actions of two resources, the first counts.
 pub(crate) fn needs(set: &WorkingSet) -> Vec<Need> {
     let mut seen = HashSet::new();
     let mut needs = Vec::new();
     for (at, order) in set.orders.iter().enumerate() {
         let (first, then, symmetrical) = (order.first, order.then, order.symmetrical);
-        let (first_task, then_task) = (order.first_task, order.then_task);
-        let is_new = seen.insert((first, first_task, then, then_task));
+        let is_new = seen.insert((first, then, order.tasks));
         if is_new && order.strength == OrderStrength::Mandatory {
             let why = WaitReason::Order(at);
-            needs.push(Need { first, then, first_task, then_task, symmetrical, why });
+            needs.push(Need { first, then, tasks: order.tasks, symmetrical, why });
         }
     }
     for group in set.groups() {
@@ -60,7 +56,8 @@ pub(crate) fn needs(set: &WorkingSet) -> Vec<Need> {
 pub(crate) fn only_stops(set: &WorkingSet) -> Vec<Need> {
     let mut seen: HashMap<(ResourceIdx, ResourceIdx), bool> = HashMap::new();
     let mut stops = Vec::new();
-    for (at, order) in set.orders.iter().enumerate().filter(|(_, order)| order.is_of_starts()) {
+    for (at, order) in set.orders.iter().enumerate().filter(|(_, order)| order.tasks == OrderedTasks::STARTS)
+    {
         let (first, then, symmetrical) = (order.first, order.then, order.symmetrical);
         let is_mandatory = order.strength == OrderStrength::Mandatory;
         let is_second = match seen.entry((first, then)) {

@@ -41,18 +41,11 @@ impl OrderedAction {
     }
 }
 
-impl StartOrder {
-    /// Returns true if it is an order of starts.
-    pub fn is_of_starts(&self) -> bool {
-        self.first_task == OrderedTask::Start && self.then_task == OrderedTask::Start
-    }
-}
-
 impl Constraints<'_> {
     /// Adds the edges of an order of other actions than starts, and those of its opposite.
     pub(super) fn other_order(&mut self, order: &StartOrder, why: WaitReason) {
-        let first = OrderedAction { resource: order.first, task: order.first_task };
-        let then = OrderedAction { resource: order.then, task: order.then_task };
+        let first = OrderedAction { resource: order.first, task: order.tasks.first };
+        let then = OrderedAction { resource: order.then, task: order.tasks.then };
         self.action_edge(first, then, order, why);
         if order.symmetrical {
             self.action_edge(then.inverse(), first.inverse(), order, why);
@@ -85,9 +78,6 @@ impl Constraints<'_> {
             RoleSide { resource: colocation.dependent, role: colocation.dependent_role },
             RoleSide { resource: colocation.primary, role: colocation.primary_role },
         ];
-        if sides.iter().all(|side| side.role.is_none()) {
-            return;
-        }
         for (leaves, comes) in [(sides[0], sides[1]), (sides[1], sides[0])] {
             for (own, mark) in leaves.leaving() {
                 let left = self.end(*mark, *own, leaves.resource, comes.resource);

@@ -60,8 +60,7 @@ fn primitive(set: &WorkingSet, changes: &ResourceChanges, part: ResourceIdx, act
 fn marks(set: &WorkingSet, whole: ResourceIdx, why: WaitReason, actions: &mut Actions) {
     let members = &set.resource(whole).members;
     for (task, end) in MARKS {
-        let of_member = |actions: &Actions, task, member: ResourceIdx| actions.with(task, member);
-        if !members.iter().any(|member| of_member(actions, task, *member).is_some()) {
+        if !members.iter().any(|member| actions.with(task, *member).is_some()) {
             continue;
         }
         let begin = actions.add(TransitionAction::mark(task, whole));
@@ -69,8 +68,8 @@ fn marks(set: &WorkingSet, whole: ResourceIdx, why: WaitReason, actions: &mut Ac
         actions.edge(begin, done, Strength::Must, why);
         for member in members {
             let last = if set.resource(*member).is_group() { end } else { task };
-            actions.edge(begin, of_member(actions, task, *member), Strength::Must, why);
-            actions.edge(of_member(actions, last, *member), done, Strength::Must, why);
+            actions.edge(begin, actions.with(task, *member), Strength::Must, why);
+            actions.edge(actions.with(last, *member), done, Strength::Must, why);
         }
     }
 }

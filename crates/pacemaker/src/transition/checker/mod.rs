@@ -12,7 +12,7 @@ use super::{ActionTask, ResourceChange, Transition, WaitReason};
 use crate::index::{AttributeIdx, HostIdx, ResourceIdx};
 use crate::placing::AllPlaced;
 use crate::working_set::{
-    ChoiceOrder, OrderStrength, ResourceForm, RunCondition, StartOrder, Strategy, WorkingSet,
+    ChoiceOrder, OrderStrength, OrderedTasks, ResourceForm, RunCondition, StartOrder, Strategy, WorkingSet,
 };
 use htools_plan::graph::{Precedence, StepIdx};
 use std::collections::{HashMap, HashSet};
@@ -201,7 +201,7 @@ impl TransitionChecker<'_> {
     /// Checks the promises of mandatory orders, in the end and on the way.
     fn orders(&mut self, placed: &AllPlaced) {
         let mut seen = HashSet::new();
-        for order in self.set.orders.iter().filter(|order| order.is_of_starts()) {
+        for order in self.set.orders.iter().filter(|order| order.tasks == OrderedTasks::STARTS) {
             if !seen.insert((order.first, order.then)) || order.strength != OrderStrength::Mandatory {
                 continue;
             }
@@ -339,7 +339,7 @@ fn after(
         // At the end of a live migration, this is only a mark.
         Start if still && now.runs == Some(host) => Some(now),
         Start if still && now.runs.is_none() => Some(PrimitivePlace { runs: Some(host), ..now }),
-        // What is promoted is demoted before it stops.
+        // A promoted instance must be demoted before it stops.
         Stop if still && now.runs == Some(host) && !now.promoted => {
             Some(PrimitivePlace { runs: None, ..now })
         }

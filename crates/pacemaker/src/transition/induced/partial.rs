@@ -44,11 +44,12 @@ impl InducedChanges<'_> {
     }
 
     /// Applies a mandatory order that begins with a stop or a demotion. If it is symmetrical, a resource that stays
-    /// restarts once the first goes down. Otherwise, it waits for a first that nobody may stop, and for the demotion of a clone that is not promoted.
+    /// restarts once the first goes down. Otherwise, it waits for a first that nobody may stop, and for the demotion of a
+    /// clone that is not promoted.
     pub(super) fn follow_need_of_stop(&mut self, need: &Need) {
         let set = self.set;
         let firsts = set.primitives(&need.first).into_owned();
-        let is_demotion = need.first_task == OrderedTask::Demote;
+        let is_demotion = need.tasks.first == OrderedTask::Demote;
         let goes_down = !is_demotion && firsts.iter().any(|first| self.of(*first).goes_down());
         let is_stuck = |first: &ResourceIdx| {
             let details = set.resource(*first);
@@ -60,7 +61,7 @@ impl InducedChanges<'_> {
             || firsts.iter().any(|first| self.is_blocked(*first))
             || !need.symmetrical && firsts.iter().any(is_stuck);
         for member in set.primitives(&need.then).iter() {
-            let change = match (self.of(*member), need.then_task) {
+            let change = match (self.of(*member), need.tasks.then) {
                 (ResourceChange::Stay(host), _) if need.symmetrical && goes_down => {
                     ResourceChange::Restart(host)
                 }

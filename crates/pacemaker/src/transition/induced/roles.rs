@@ -45,11 +45,11 @@ impl InducedChanges<'_> {
     pub(super) fn follow_need_of_promotion(&mut self, need: &Need) {
         let set = self.set;
         let firsts = set.primitives(&need.first).into_owned();
-        let is_missing = |first: &ResourceIdx| match need.first_task {
+        let is_missing = |first: &ResourceIdx| match need.tasks.first {
             OrderedTask::Promote => !self.is_to_be_promoted(*first),
             _ => self.is_missing(need, *first),
         };
-        let comes = |first: &ResourceIdx| match need.first_task {
+        let comes = |first: &ResourceIdx| match need.tasks.first {
             OrderedTask::Promote => self.role_change(*first).promoted_on.is_some(),
             _ => self.of(*first).comes_up(),
         };
