@@ -65,12 +65,12 @@ fn runtime_directory(named: Option<OsString>) -> Option<PathBuf> {
 
 /// Opens a lock file: a new one, or an existing one that nobody else can have put there. Symbolic links are not
 /// followed.
-fn open(path: &Path) -> io::Result<File> {
+fn open(path: &Path) -> anyhow::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
     match options.clone().create_new(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        done => return done,
+        done => return Ok(done?),
     }
     // A pipe must not block the opening.
     options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
@@ -80,9 +80,9 @@ fn open(path: &Path) -> io::Result<File> {
     })?;
     let about = file.metadata()?;
     if !about.is_file() || about.nlink() > 1 {
-        return Err(io::Error::other("it is not a regular file with one name"));
+        bail!("it is not a regular file with one name");
     }
-    check_ours(&about).map_err(io::Error::other)?;
+    check_ours(&about)?;
     Ok(file)
 }
 
@@ -104,6 +104,7 @@ mod tests {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     use super::*;
+    use crate::tools::hint::Complaint;
 
     #[test]
     fn one_at_a_time_on_each_cluster() {
@@ -149,6 +150,12 @@ mod tests {
         fs::write(&path, "1").unwrap();
         mode(&path, 0o666);
         assert_eq!(take(), why("other users can write to it (mode 0666)"));
+        let refused = open(&path).unwrap_err();
+        assert!(
+            Complaint::of(&refused)
+                .lines()
+                .ends_with("\nHint: chmod go-w takes the right from other users\n")
+        );
         fs::remove_file(&path).unwrap();
         mode(base.path(), 0o777);
         let place = base.path().display();
