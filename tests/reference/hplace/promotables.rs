@@ -25,13 +25,14 @@ pub fn with_promotables(xml: &str, random: &mut Random) -> String {
     });
     let text = with_promoted(&text, &primitives, random);
     let text = each(&text, "<transient_attributes ", |_, host| {
-        let wish = |name: &String, random: &mut Random| {
-            let value = random.pick(&WISHES);
-            format!(r#"<nvpair id="m{host}-{name}" name="master-{name}" value="{value}"/>"#)
-        };
-        let asked: Vec<String> =
-            primitives.iter().filter_map(|name| random.chance(0.7).then(|| wish(name, random))).collect();
-        format!(r#"<instance_attributes id="m{host}">{}</instance_attributes>"#, asked.concat())
+        let mut asked = String::new();
+        for name in &primitives {
+            if random.chance(0.7) {
+                let value = random.pick(&WISHES);
+                asked += &format!(r#"<nvpair id="m{host}-{name}" name="master-{name}" value="{value}"/>"#);
+            }
+        }
+        format!(r#"<instance_attributes id="m{host}">{asked}</instance_attributes>"#)
     });
     with_roles(&text, random)
 }
