@@ -179,7 +179,7 @@ fn read_xen(data: &Json) -> Option<CollectorReport> {
             Json::Int(_) | Json::Huge(_) | Json::Float(_) => load.float().ok()?,
             _ => return None,
         };
-        loads.entry(instance.clone()).or_insert(load);
+        loads.entry(instance.clone().into_owned()).or_insert(load);
     }
     Some(CollectorReport::Instances(loads))
 }

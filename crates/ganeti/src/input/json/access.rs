@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use super::place::JsonPath;
-use super::value::{Json, ValueFault, ValueResult};
+use super::value::{Json, Key, ValueFault, ValueResult};
 use crate::input::error::{LoadError, Result};
 use htools_model::UnknownName;
 use htools_model::shown::{printable, shown_name};
@@ -15,7 +15,7 @@ use htools_model::shown::{printable, shown_name};
 /// and `null` as absent, but refuse a value of another type.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Object<'j, 'p> {
-    members: &'j [(String, Json)],
+    members: &'j [(Key, Json)],
     place: JsonPath<'p>,
 }
 
@@ -33,7 +33,7 @@ impl<'j, 'p> Object<'j, 'p> {
     }
 
     /// Its members in the order of the document.
-    pub(crate) fn members(&self) -> &'j [(String, Json)] {
+    pub(crate) fn members(&self) -> &'j [(Key, Json)] {
         self.members
     }
 
@@ -158,7 +158,7 @@ impl<'j, 'p> Object<'j, 'p> {
 
     /// Refuses keys other than the `known` ones.
     pub(crate) fn only(&self, known: &[&str]) -> Result<()> {
-        match self.members.iter().find(|(key, _)| !known.contains(&key.as_str())) {
+        match self.members.iter().find(|(key, _)| !known.contains(&&**key)) {
             None => Ok(()),
             Some((key, _)) => Err(self.error(format!(
                 "unknown key '{}', only [{}] allowed",

@@ -7,6 +7,7 @@ mod access;
 mod budget;
 mod place;
 mod shape;
+mod split;
 mod stream;
 mod value;
 
@@ -20,6 +21,7 @@ pub(crate) use budget::text_size;
 pub(crate) use budget::{Budget, Weight};
 pub(crate) use place::JsonPath;
 pub(crate) use shape::{WantedParts, keys};
+pub(crate) use split::SplitDocument;
 pub(crate) use stream::{At, Container, ItemStream, MadeItems, Member, described};
 pub(crate) use value::Json;
 pub(crate) use value::{ValueFault, ValueResult};
@@ -46,6 +48,21 @@ pub fn parse(text: &str, source: &str) -> Result<Json> {
 /// As [`parse`].
 pub(crate) fn parse_in(text: &str, source: &str, shape: WantedParts, budget: &Budget) -> Result<Json> {
     checked(seeded(text, source, budget, shape::ShapeReader { shape, budget })?, source)
+}
+
+/// Parses the wanted members of an object and keeps the texts of long ones, in one pass.
+///
+/// # Errors
+/// As [`parse`], but faults inside the strings of long members remain.
+pub(crate) fn split<'t, const N: usize>(
+    text: &'t str,
+    source: &str,
+    long: [&'static str; N],
+    shape: &'static [(&'static str, WantedParts)],
+    budget: &Budget,
+) -> Result<SplitDocument<'t, N>> {
+    let document = seeded(text, source, budget, split::SplitReader { long, shape, budget })?;
+    Ok(SplitDocument { short: checked(document.short, source)?, ..document })
 }
 
 /// The same while the document arrives.

@@ -1,11 +1,12 @@
 //! Reading of only the wanted parts of a document, within a memory budget.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::budget::{Budget, BudgetExceeded};
-use super::value::Json;
+use super::value::{Json, Key};
 
 /// Maximum number of unwanted keys of an object that are remembered, so that messages can name some.
 const NAMED: usize = 20;
@@ -65,6 +66,9 @@ pub(super) struct ShapeReader<'b> {
     pub(super) budget: &'b Budget,
 }
 
+/// Reads a key. Wanted keys are not copied.
+pub(super) struct KeyReader(pub(super) &'static [(&'static str, WantedParts)]);
+
 /// Reads an unwanted value as strictly as others.
 struct Skipped;
 
@@ -77,12 +81,19 @@ impl<'b> ShapeReader<'b> {
         ShapeReader { shape, ..self }
     }
 
+    fn wanted_keys(self) -> &'static [(&'static str, WantedParts)] {
+        match self.shape {
+            WantedParts::Keys(keys) | WantedParts::Checked(keys) => keys,
+            _ => &[],
+        }
+    }
+
     fn text(self, text: String) -> Result<Json, BudgetExceeded> {
         self.budget.take_text(&text)?;
         Ok(Json::String(text))
     }
 
-    fn member<'de, A: MapAccess<'de>>(self, key: &str, entries: &mut A) -> Result<Json, A::Error> {
+    pub(super) fn member<'de, A: MapAccess<'de>>(self, key: &str, entries: &mut A) -> Result<Json, A::Error> {
         let (keys, checked) = match self.shape {
             WantedParts::Keys(keys) => (keys, false),
             WantedParts::Checked(keys) => (keys, true),
@@ -96,7 +107,7 @@ impl<'b> ShapeReader<'b> {
     }
 
     /// Tells if a member must be kept.
-    fn keeps(self, key: &str, so_far: usize) -> bool {
+    pub(super) fn keeps(self, key: &str, so_far: usize) -> bool {
         match self.shape {
             WantedParts::Keys(keys) | WantedParts::Checked(keys) => {
                 so_far < NAMED || keys.iter().any(|(wanted, _)| *wanted == key)
@@ -157,7 +168,7 @@ impl<'de> Visitor<'de> for ShapeReader<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json, A::Error> {
         let mut members = Vec::new();
-        while let Some(key) = entries.next_key::<String>()? {
+        while let Some(key) = entries.next_key_seed(KeyReader(self.wanted_keys()))? {
             let kept = self.keeps(&key, members.len());
             if kept {
                 self.budget.take_text(&key).map_err(no_room)?;
@@ -169,6 +180,27 @@ impl<'de> Visitor<'de> for ShapeReader<'_> {
             }
         }
         Ok(Json::Object(members))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for KeyReader {
+    type Value = Key;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for KeyReader {
+    type Value = Key;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<Key, E> {
+        let wanted = self.0.iter().find(|(wanted, _)| *wanted == key);
+        Ok(wanted.map_or_else(|| Cow::Owned(key.to_owned()), |(wanted, _)| Cow::Borrowed(*wanted)))
     }
 }
 

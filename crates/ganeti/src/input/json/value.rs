@@ -1,8 +1,13 @@
 //! A JSON value.
 
+use std::borrow::Cow;
+
 use htools_model::UnknownName;
 use htools_model::shown::printable;
 use htools_model::units::trunc_to_i64;
+
+/// A key of an object. Keys that a reader asks for by name are not copied.
+pub(super) type Key = Cow<'static, str>;
 
 /// A JSON value in the order of the document.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,7 +28,7 @@ pub enum Json {
     /// A list.
     Array(Vec<Json>),
     /// An object. Repeated keys are kept; the first one counts.
-    Object(Vec<(String, Json)>),
+    Object(Vec<(Key, Json)>),
 }
 
 /// Fault of a value, to be completed with its place and key.
@@ -99,7 +104,7 @@ impl Json {
         }
     }
 
-    pub(crate) fn members(&self) -> ValueResult<&[(String, Json)]> {
+    pub(crate) fn members(&self) -> ValueResult<&[(Key, Json)]> {
         match self {
             Json::Object(members) => Ok(members),
             _ => self.wrong("Unable to read JSObject: expected an object"),
@@ -139,7 +144,7 @@ impl From<Json> for serde_json::Value {
             Json::Object(members) => {
                 let mut map = serde_json::Map::new();
                 for (key, value) in members {
-                    map.entry(key).or_insert_with(|| value.into());
+                    map.entry(key.into_owned()).or_insert_with(|| value.into());
                 }
                 map.into()
             }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::description::read_description;
 use crate::input::error::Result;
 use crate::input::json::{
-    self, At, Budget, Container, ItemStream, Json, MadeItems, Member, Object, WantedParts, Weight,
+    self, At, Budget, Container, ItemStream, Json, MadeItems, Object, WantedParts, Weight, keys,
 };
 use crate::load::fields::{SpelledObject, Spelling};
 use crate::load::live::{by_name, by_uuid, read_node};
@@ -14,23 +14,19 @@ use crate::load::raw::{RawCluster, RawGroup, RawInstance};
 use crate::load::unknown_node;
 use htools_model::{DiskParameters, Hypervisor, NodeIdx};
 
-/// Reads groups, nodes, instances and cluster tags, in this order. Nodes and instances are read from the text, as
-/// `message` does not contain them.
+/// Reads groups, nodes, instances and cluster tags, in this order.
 pub(super) fn read_cluster(
     message: &Object<'_, '_>,
-    text: &str,
-    source: &str,
-    budget: &Budget,
+    nodes: MessagePart<'_>,
+    instances: MessagePart<'_>,
 ) -> Result<RawCluster> {
     let groups = message.each_named("nodegroups", "group", read_group)?;
     let group_by_uuid = by_uuid(&groups);
-    let part = |key, kind| MessagePart { message, text, source, key, kind, budget };
-    let mut nodes = part("nodes", "node").each(|name, object| {
+    let mut nodes = nodes.each(WantedParts::Whole, |name, object| {
         read_node(name, &SpelledObject { object, spelling: &SPELLING }, &group_by_uuid, &mut Vec::new())
     })?;
     let node_by_name = by_name(&nodes);
-    let instances =
-        part("instances", "instance").each(|name, object| read_instance(name, &object, &node_by_name))?;
+    let instances = instances.each(INSTANCE, |name, object| read_instance(name, &object, &node_by_name))?;
     let tags = message.strings("cluster_tags")?;
     // The first one is the cluster's default.
     let hypervisor = message.enumerations::<Hypervisor>("enabled_hypervisors")?.first().copied();
@@ -41,33 +37,63 @@ pub(super) fn read_cluster(
 }
 
 /// A long part of a message: an object with one member for each node or instance.
-struct MessagePart<'a> {
-    message: &'a Object<'a, 'a>,
-    text: &'a str,
-    source: &'a str,
-    key: &'static str,
+pub(super) struct MessagePart<'a> {
+    /// The message without its long parts.
+    pub(super) message: &'a Object<'a, 'a>,
+    /// The whole message.
+    pub(super) whole: &'a str,
+    /// This part of it, if it exists.
+    pub(super) text: Option<&'a str>,
+    pub(super) source: &'a str,
+    pub(super) key: &'static str,
     /// Kind of the members.
-    kind: &'static str,
-    budget: &'a Budget,
+    pub(super) kind: &'static str,
+    pub(super) budget: &'a Budget,
 }
+
+/// Parts of an instance that are read.
+const INSTANCE: WantedParts = WantedParts::Checked(&[
+    ("nodes", WantedParts::Whole),
+    ("disk_template", WantedParts::Whole),
+    ("disk_space_total", WantedParts::Whole),
+    ("disks", WantedParts::Each(&WantedParts::Checked(&keys(["size", "spindles"])))),
+    ("memory", WantedParts::Whole),
+    ("vcpus", WantedParts::Whole),
+    ("tags", WantedParts::Whole),
+    ("spindle_use", WantedParts::Whole),
+    (
+        "nics",
+        WantedParts::Each(&WantedParts::Checked(&keys(["mac", "ip", "mode", "link", "bridge", "network"]))),
+    ),
+    ("admin_state", WantedParts::Whole),
+    ("forthcoming", WantedParts::Whole),
+]);
 
 impl MessagePart<'_> {
     /// Reads the members, one by one, in the order of the document.
-    fn each<T: Weight>(&self, mut read: impl FnMut(&str, Object<'_, '_>) -> Result<T>) -> Result<Vec<T>> {
-        let MessagePart { message, text, source, key, kind, budget } = *self;
+    fn each<T: Weight>(
+        &self,
+        shape: WantedParts,
+        mut read: impl FnMut(&str, Object<'_, '_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let MessagePart { message, whole, text, source, key, kind, budget } = *self;
         message.required(key)?;
         let mut made = MadeItems::new();
         let each = |at: At<'_>, item: &Json| match at {
             At::Name(name) => made.add(|| read(name, Object::new(item, message.place().named(kind, name))?)),
             At::Item(_) => 0,
         };
-        let members = ItemStream { container: Container::Object, shape: WantedParts::Whole, budget, each };
-        match json::seeded(text, source, budget, Member { key, inner: members })? {
-            Some(None) => made.done(),
-            Some(Some(other)) => {
+        let members = ItemStream { container: Container::Object, shape, budget, each };
+        let other = json::seeded(text.unwrap_or_default(), source, budget, members).map_err(|error| {
+            // Only the whole message gives the right line and column.
+            let nothing = json::whole(WantedParts::Nothing, budget);
+            json::seeded(whole, source, budget, nothing).err().unwrap_or(error)
+        })?;
+        match other {
+            None => made.done(),
+            Some(other) => {
                 Err(message.key_error(key, other.members().map_or_else(|e| e.to_string(), |_| String::new())))
             }
-            None => Err(message.key_error(key, "expected an object")),
         }
     }
 }

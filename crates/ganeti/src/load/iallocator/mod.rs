@@ -12,8 +12,9 @@ pub use request::{Allocation, Request};
 use super::raw::RawCluster;
 use crate::input::encoding::decode;
 use crate::input::error::Result;
-use crate::input::json::{self, Budget, JsonPath, Object, WantedParts};
+use crate::input::json::{self, Budget, JsonPath, Object, WantedParts, keys};
 use crate::input::kind::FileKind;
+use cluster::MessagePart;
 
 /// A complete message.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,15 +25,10 @@ pub struct Message {
     pub request: Request,
 }
 
-/// Parts that are read as a whole; nodes and instances are read one by one.
-const SHAPE: WantedParts = WantedParts::Checked(&[
-    ("request", WantedParts::Whole),
-    ("nodegroups", WantedParts::Whole),
-    ("nodes", WantedParts::Nothing),
-    ("instances", WantedParts::Nothing),
-    ("cluster_tags", WantedParts::Whole),
-    ("enabled_hypervisors", WantedParts::Whole),
-]);
+/// Parts that are read as a whole.
+const SHORT: &[(&str, WantedParts)] = &keys(["request", "nodegroups", "cluster_tags", "enabled_hypervisors"]);
+/// Parts whose members are read one by one.
+const LONG: [&str; 2] = ["nodes", "instances"];
 
 /// Reads a message from bytes in UTF-8. `source` names it in messages.
 ///
@@ -53,10 +49,19 @@ pub fn parse(text: &str, source: &str) -> Result<Message> {
 
 fn read(text: &str, source: &str) -> Result<Message> {
     let budget = Budget::new(Budget::FILE);
-    let document = json::parse_in(text, source, SHAPE, &budget)?;
-    let message = Object::new(&document, JsonPath::source(source))?;
+    let document = json::split(text, source, LONG, SHORT, &budget)?;
+    let message = Object::new(&document.short, JsonPath::source(source))?;
     let request = message.object("request")?;
-    let cluster = cluster::read_cluster(&message, text, source, &budget)?;
+    let part = |key, kind| MessagePart {
+        message: &message,
+        whole: text,
+        text: document.long(key),
+        source,
+        key,
+        kind,
+        budget: &budget,
+    };
+    let cluster = cluster::read_cluster(&message, part("nodes", "node"), part("instances", "instance"))?;
     let request = request::read_request(&request, &cluster)?;
     Ok(Message { cluster, request })
 }

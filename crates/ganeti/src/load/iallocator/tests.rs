@@ -285,3 +285,21 @@ fn unknown_requests() {
     assert!(asking("{}").is_err());
     assert!(asking("null").is_err());
 }
+
+#[test]
+fn faults_inside_nodes_have_their_place_in_the_whole_message() {
+    let at = EXAMPLE.lines().position(|line| line.contains("\"n2\"")).unwrap() + 1;
+    let broken = problem("\"n2\"", "\"n2\\x\"");
+    assert!(broken.starts_with(&format!("request.json, line {at}, column ")), "{broken}");
+    assert!(broken.contains("Invalid JSON: invalid escape"), "{broken}");
+}
+
+#[test]
+fn the_order_of_parts_does_not_matter_and_the_first_of_two_counts() {
+    let document: serde_json::Value = serde_json::from_str(EXAMPLE).unwrap();
+    let parts = document.as_object().unwrap();
+    let part = |(key, value): (&String, &serde_json::Value)| format!("{key:?}:{value}");
+    let backwards: Vec<_> = parts.iter().rev().map(part).collect();
+    let twice = format!("{{{},\"nodes\":{{}}}}", backwards.join(","));
+    assert_eq!(read(&twice).unwrap(), read(EXAMPLE).unwrap());
+}
