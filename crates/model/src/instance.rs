@@ -27,7 +27,7 @@ pub enum Immobile {
 }
 
 /// One disk of an instance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Disk {
     /// Size.
     pub size: Mib,

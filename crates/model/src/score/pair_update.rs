@@ -64,9 +64,22 @@ impl NodeChange {
         self.by[lane]
     }
 
-    /// Change of the square of a lane's value.
-    pub fn squares(&self, lane: usize) -> f64 {
-        self.squares[lane]
+    /// Change of each lane's value.
+    pub fn by_lanes(&self) -> &Lanes {
+        &self.by
+    }
+
+    /// For each lane, the part of the change of the variance that does not depend on a second changed node:
+    /// (q - 2 a S / n) / n - a^2 / n^2.
+    pub fn variance_parts(&self, statistics: &PairUpdate) -> Lanes {
+        let of_one = 1.0 / statistics.n;
+        let mut parts = [0.0; PADDED_LANES];
+        for k in 0..PADDED_LANES {
+            let (a, q) = (self.by[k], self.squares[k]);
+            let mean = statistics.sums[k] * of_one;
+            parts[k] = ((q - 2.0 * mean * a) - a * a * of_one) * of_one;
+        }
+        parts
     }
 }
 

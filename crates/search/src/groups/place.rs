@@ -171,11 +171,7 @@ impl<'s> Placing<'s> {
         instance: &Instance,
         targets: &Targets,
     ) -> Option<Option<(PlaceMetric, Place)>> {
-        let floor = stage.floor(cluster, instance, targets)?;
-        if has_no_order(floor) {
-            return None;
-        }
-        let best = place::best_on(floor, &mut Offers::new(instance, &Conditions::default()));
+        let best = stage.best(cluster, instance, targets)?;
         let holds = |(_, place): &(f64, Place)| {
             let group = cluster.node(place.placement.primary).spec.group;
             let guard = |scope| RedundancyCheck::new(cluster, cluster.nodes_of(group), scope);
@@ -223,7 +219,7 @@ impl<'s> Placing<'s> {
 }
 
 /// Returns true if scores are not numbers, so that ties depend on the order of all pairs.
-fn has_no_order(floor: &Floor<'_>) -> bool {
+pub(super) fn has_no_order(floor: &Floor<'_>) -> bool {
     !matches!(floor.targets, Targets::Singles(_))
         && PairUpdate::of(&floor.board).score(floor.board.weights(), 0).is_nan()
 }

@@ -1,8 +1,16 @@
 //! Floors that follow a cluster while instances are moved one after the other.
 
-use crate::place::Targets;
+use std::collections::HashMap;
+
+use super::place::has_no_order;
+use crate::balance::shape::Shapes;
 use crate::place::floor::Floor;
-use htools_model::{Cluster, Instance, NodeIdx, Placement};
+use crate::place::offers::{KnownVerdicts, Offers};
+use crate::place::{self, Targets};
+use htools_model::{Cluster, Disk, Instance, InstanceIdx, NodeIdx, Place, Placement};
+
+/// Most verdicts that a stage keeps: some 50 MB.
+const VERDICTS: usize = 1 << 15;
 
 /// All nodes as places, for instances with one node and with two.
 #[derive(Debug, Clone)]
@@ -10,20 +18,63 @@ pub(super) struct Sites {
     nodes: Vec<NodeIdx>,
     singles: Targets,
     pairs: Targets,
+    /// For each instance, a number shared by those on which all nodes have the same verdict.
+    sizes: Vec<usize>,
 }
 
 impl Sites {
     /// All nodes of a cluster.
     pub(super) fn of(cluster: &Cluster) -> Sites {
         let nodes = cluster.all_nodes();
-        Sites { singles: Targets::Singles(nodes.clone()), pairs: Targets::Pairs(nodes.clone()), nodes }
+        let (singles, pairs) = (Targets::Singles(nodes.clone()), Targets::Pairs(nodes.clone()));
+        Sites { singles, pairs, nodes, sizes: sizes(cluster) }
+    }
+}
+
+/// The numbers of the instances' sizes. Policies look at each disk and at vCPUs that are not in use, too.
+fn sizes(cluster: &Cluster) -> Vec<usize> {
+    let all: Vec<InstanceIdx> = cluster.instances.iter().map(|instance| instance.idx).collect();
+    let shapes = Shapes::of(cluster, &all);
+    let mut known: HashMap<(u32, i64, &[Disk]), usize> = HashMap::new();
+    let keys = cluster.instances.iter().map(|i| (shapes.get(i.idx), i.vcpus, &*i.disks));
+    keys.map(|key| {
+        let next = known.len();
+        *known.entry(key).or_insert(next)
+    })
+    .collect()
+}
+
+/// Verdicts on the sizes of instances that were placed last.
+struct LastVerdicts {
+    /// By size, the last one used at the end.
+    by_size: Vec<(usize, KnownVerdicts)>,
+    most: usize,
+}
+
+impl LastVerdicts {
+    fn new(nodes: usize) -> LastVerdicts {
+        LastVerdicts { by_size: Vec::new(), most: (VERDICTS / nodes.max(1)).max(1) }
+    }
+
+    fn take(&mut self, size: usize) -> KnownVerdicts {
+        let at = self.by_size.iter().position(|(known, _)| *known == size);
+        at.map(|at| self.by_size.remove(at).1).unwrap_or_default()
+    }
+
+    fn keep(&mut self, size: usize, verdicts: KnownVerdicts) {
+        if self.by_size.len() >= self.most {
+            self.by_size.remove(0);
+        }
+        self.by_size.push((size, verdicts));
     }
 }
 
 /// Floors that a search would otherwise build again for each instance.
 pub(super) struct PlaceStage<'c> {
+    sites: &'c Sites,
     singles: Option<Floor<'c>>,
     pairs: Option<Floor<'c>>,
+    known: LastVerdicts,
 }
 
 impl<'c> PlaceStage<'c> {
@@ -34,25 +85,33 @@ impl<'c> PlaceStage<'c> {
             let plain = like.find(|i| is_plain(i))?;
             Some(Floor::of_groups(cluster, &sites.nodes, targets, plain))
         };
-        PlaceStage { singles: floor(&sites.singles, false), pairs: floor(&sites.pairs, true) }
+        let (singles, pairs) = (floor(&sites.singles, false), floor(&sites.pairs, true));
+        PlaceStage { sites, singles, pairs, known: LastVerdicts::new(sites.nodes.len()) }
     }
 
-    /// The floor on which to search for the best target; `None` if this search needs one of its own.
-    pub(super) fn floor(
+    /// The best place by the score of the whole cluster, whatever becomes of redundancy. `None` if this search needs a
+    /// floor of its own.
+    pub(super) fn best(
         &mut self,
         cluster: &Cluster,
         instance: &Instance,
         targets: &Targets,
-    ) -> Option<&Floor<'c>> {
+    ) -> Option<Option<(f64, Place)>> {
         let floor = match targets {
             Targets::Singles(_) => self.singles.as_mut(),
             Targets::Pairs(_) => self.pairs.as_mut(),
             Targets::Partners(..) => None,
         };
         let floor = floor.filter(|_| is_plain(instance))?;
-        let usable = by_groups(cluster, targets)?;
-        floor.usable = usable;
-        Some(floor)
+        floor.usable = by_groups(cluster, targets)?;
+        if has_no_order(floor) {
+            return None;
+        }
+        let size = self.sites.sizes[instance.idx.get()];
+        let mut offers = Offers::knowing(instance, self.known.take(size));
+        let best = place::best_on(floor, &mut offers);
+        self.known.keep(size, offers.into_known());
+        Some(best)
     }
 
     /// Updates nodes that the instance has entered or left.

@@ -8,7 +8,7 @@
 
 use htools_model::Weights;
 use htools_model::score::interval::CountedPart;
-use htools_model::score::metrics::{Counted, LANES, lane};
+use htools_model::score::metrics::{Counted, Lanes, PADDED_LANES, lane};
 use htools_model::score::{NodeChange, PairUpdate};
 
 /// Returns true if a node that already backs the primary is never better than one of its kind that does not.
@@ -40,6 +40,53 @@ impl NumberRange {
     fn of(values: impl Iterator<Item = f64>) -> NumberRange {
         let start = NumberRange { least: f64::INFINITY, most: f64::NEG_INFINITY };
         values.fold(start, |r, x| NumberRange { least: r.least.min(x), most: r.most.max(x) })
+    }
+}
+
+/// Ranges of a number of each lane.
+struct LaneNumbers {
+    least: Lanes,
+    most: Lanes,
+}
+
+impl LaneNumbers {
+    fn empty() -> LaneNumbers {
+        LaneNumbers { least: [f64::INFINITY; PADDED_LANES], most: [f64::NEG_INFINITY; PADDED_LANES] }
+    }
+
+    /// Extends the ranges; what is not a number is left out.
+    fn include(&mut self, values: &Lanes) {
+        for k in 0..PADDED_LANES {
+            self.least[k] = if values[k] < self.least[k] { values[k] } else { self.least[k] };
+            self.most[k] = if values[k] > self.most[k] { values[k] } else { self.most[k] };
+        }
+    }
+
+    fn get(&self, lane: usize) -> NumberRange {
+        NumberRange { least: self.least[lane], most: self.most[lane] }
+    }
+}
+
+/// What the places of one role add to variances: X of each lane.
+struct RoleParts {
+    /// The parts of each place; zeros for impossible places.
+    parts: Vec<Lanes>,
+    part_ranges: LaneNumbers,
+    /// Ranges of the changes of values.
+    change_ranges: LaneNumbers,
+}
+
+impl RoleParts {
+    fn of<'n>(statistics: &PairUpdate, changes: impl Iterator<Item = Option<&'n NodeChange>>) -> RoleParts {
+        let (mut part_ranges, mut change_ranges) = (LaneNumbers::empty(), LaneNumbers::empty());
+        let parts = changes.map(|change| {
+            let Some(change) = change else { return [0.0; PADDED_LANES] };
+            let parts = change.variance_parts(statistics);
+            part_ranges.include(&parts);
+            change_ranges.include(change.by_lanes());
+            parts
+        });
+        RoleParts { parts: parts.collect(), part_ranges, change_ranges }
     }
 }
 
@@ -75,37 +122,44 @@ impl Bounds {
         let secondaries = places.iter().map(|p| count(p.1, 0)).collect();
         let size = common.size + 2.0 * size;
         let mut bounds = Bounds { fixed: common.score, primaries, secondaries, size };
-        for (lane, weight) in weights.deviations().into_iter().enumerate() {
-            if weight > 0.0 {
-                bounds.add_lane(statistics, places, lane, weight);
-            }
-        }
+        bounds.add_deviations(weights, statistics, places);
         bounds
     }
 
-    fn add_lane(
+    fn add_deviations(
         &mut self,
+        weights: &Weights,
         statistics: &PairUpdate,
         places: &[(Option<&NodeChange>, Option<&NodeChange>)],
+    ) {
+        let firsts = RoleParts::of(statistics, places.iter().map(|place| place.0));
+        let seconds = RoleParts::of(statistics, places.iter().map(|place| place.1));
+        let mut slopes = Vec::new();
+        for (lane, weight) in weights.deviations().into_iter().enumerate() {
+            // In the running sums, a variance that is not a number counts as 0.
+            if weight > 0.0 && !statistics.variance(lane).is_nan() {
+                slopes.push((lane, self.add_chord(statistics, [&firsts, &seconds], lane, weight)));
+            }
+        }
+        for (bounds, role) in [(&mut self.primaries, firsts), (&mut self.secondaries, seconds)] {
+            for (bound, parts) in bounds.iter_mut().zip(role.parts) {
+                *bound += slopes.iter().map(|(lane, slope)| slope * parts[*lane]).sum::<f64>();
+            }
+        }
+    }
+
+    /// Adds the constant of a lane's chord and returns its slope.
+    fn add_chord(
+        &mut self,
+        statistics: &PairUpdate,
+        roles: [&RoleParts; 2],
         lane: usize,
         weight: f64,
-    ) {
-        debug_assert!(lane < LANES);
+    ) -> f64 {
         let (n, variance) = (statistics.n(), statistics.variance(lane));
-        if variance.is_nan() {
-            // In the running sums, such a lane counts as 0.
-            return;
-        }
         let mean = statistics.sum(lane) / n;
-        let part = |change: &NodeChange| {
-            let a = change.by(lane);
-            (change.squares(lane) - 2.0 * mean * a) / n - a * a / (n * n)
-        };
-        let firsts = || places.iter().filter_map(|p| p.0);
-        let seconds = || places.iter().filter_map(|p| p.1);
-        let [x, y] = [NumberRange::of(firsts().map(part)), NumberRange::of(seconds().map(part))];
-        let by = |a: &NodeChange| a.by(lane);
-        let [a, b] = [NumberRange::of(firsts().map(by)), NumberRange::of(seconds().map(by))];
+        let [x, y] = roles.map(|role| role.part_ranges.get(lane));
+        let [a, b] = roles.map(|role| role.change_ranges.get(lane));
         let products = [a.least * b.least, a.least * b.most, a.most * b.least, a.most * b.most];
         let product = NumberRange::of(products.into_iter());
         let cross = |product: f64| -2.0 * product / (n * n);
@@ -120,14 +174,7 @@ impl Bounds {
         let slack = weight * error / low.max(error.sqrt()).max(f64::MIN_POSITIVE);
         self.size += weight * high;
         self.fixed += weight * low + slope * (variance + cross(product.most) - least) - slack;
-        for ((p, s), (first, second)) in self.primaries.iter_mut().zip(&mut self.secondaries).zip(places) {
-            if let Some(a) = first {
-                *p += slope * part(a);
-            }
-            if let Some(b) = second {
-                *s += slope * part(b);
-            }
-        }
+        slope
     }
 
     /// The part for a place as the primary, including the shared part.

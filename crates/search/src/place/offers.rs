@@ -25,6 +25,12 @@ pub(crate) struct Offers<'a> {
     strictness: Strictness,
     /// Policies are ignored.
     anywhere: bool,
+    known: KnownVerdicts,
+}
+
+/// Verdicts on instances of one size. They hold as long as the floor does.
+#[derive(Default)]
+pub(crate) struct KnownVerdicts {
     primaries: VerdictMemory,
     secondaries: VerdictMemory,
 }
@@ -37,13 +43,17 @@ type VerdictMemory = Vec<Option<(usize, Result<Arc<NodeWithInstance>, FailKind>)
 
 impl<'a> Offers<'a> {
     pub(crate) fn new(instance: &'a Instance, conditions: &Conditions) -> Offers<'a> {
-        Offers {
-            instance,
-            strictness: conditions.strictness(),
-            anywhere: false,
-            primaries: Vec::new(),
-            secondaries: Vec::new(),
-        }
+        let known = KnownVerdicts::default();
+        Offers { instance, strictness: conditions.strictness(), anywhere: false, known }
+    }
+
+    /// Verdicts under all rules, some of which are known from instances of the same size on the same floor.
+    pub(crate) fn knowing(instance: &'a Instance, known: KnownVerdicts) -> Offers<'a> {
+        Offers { known, ..Offers::strict(instance) }
+    }
+
+    pub(crate) fn into_known(self) -> KnownVerdicts {
+        self.known
     }
 
     /// Verdicts under all rules.
@@ -82,7 +92,7 @@ impl<'a> Offers<'a> {
         kind: KindIdx,
     ) -> Result<&Arc<NodeWithInstance>, FailKind> {
         let (instance, strictness, anywhere) = (self.instance, self.strictness, self.anywhere);
-        Offers::remembered(&mut self.primaries, floor, kind, || {
+        Offers::remembered(&mut self.known.primaries, floor, kind, || {
             let sample = floor.kinds.get(kind);
             let node = floor.cluster.node(sample.sample);
             let policy = &floor.cluster.group(node.spec.group).policy;
@@ -105,7 +115,9 @@ impl<'a> Offers<'a> {
         kind: KindIdx,
     ) -> Result<&Arc<NodeWithInstance>, FailKind> {
         let instance = self.instance;
-        Offers::remembered(&mut self.secondaries, floor, kind, || second(floor, instance, kind, Mib::ZERO))
+        Offers::remembered(&mut self.known.secondaries, floor, kind, || {
+            second(floor, instance, kind, Mib::ZERO)
+        })
     }
 
     /// A node with the instance as a secondary, if it already keeps `peer` for the primary.
