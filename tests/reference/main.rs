@@ -2,7 +2,7 @@
 //!
 //!     cargo test --release --test reference -- [--seed N] [--runs N]
 //!         [--tool hbal|hinfo|hail|hspace|hcheck|hroller|hscan|hsqueeze|harep|hplace]
-//!         [--over text|request|rapi|luxi] [--jobs N] [--only CASE] [--keep DIR] [--stats] [--self]
+//!         [--over text|request|rapi|luxi] [--jobs N] [--only CASE|WORD] [--keep DIR] [--stats] [--self]
 //!
 //! Standard output and exit status must be identical, as must tables and maps on standard error, saved states and
 //! written commands. If ours differs by design, a listed difference covers it (`rules`). If a restated case avoids
@@ -10,7 +10,8 @@
 //!
 //! Failing cases are kept in a directory with everything needed to run them again. With --over, the runs are only
 //! those cases in which the cluster comes in that form. hplace is compared with Pacemaker's crm_simulate on clusters
-//! of its own. With --self, the reference runs on both sides, which checks the suite.
+//! of its own; with --tool hplace, --only takes a word, too, and compares the kinds of clusters named with it
+//! (--only promotable). With --self, the reference runs on both sides, which checks the suite.
 
 mod answers;
 mod cases;
@@ -59,6 +60,7 @@ mod server;
 mod statistics;
 mod tools;
 
+use std::convert::Infallible;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -68,6 +70,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use cases::{Case, Over, REQUEST, Source, TEXT};
+use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command, value_parser};
 use compare::{Verdict, Words};
 use run::{Output, Programs};
@@ -80,6 +83,21 @@ const SHOWN: usize = 5;
 /// The tool whose reference is not one of Ganeti's.
 const PLACEMENT: &str = "hplace";
 
+/// Restriction of a run.
+#[derive(Debug, Clone)]
+enum Only {
+    /// The case with this number.
+    Case(u64),
+    /// The kinds of clusters for hplace whose names contain this text.
+    Kinds(String),
+}
+
+impl Only {
+    fn parse(text: &str) -> Result<Only, Infallible> {
+        Ok(text.parse().map_or_else(|_| Only::Kinds(text.to_owned()), Only::Case))
+    }
+}
+
 /// Values of the command line.
 struct Settings {
     seed: u64,
@@ -90,7 +108,7 @@ struct Settings {
     only_placement: bool,
     over: Option<Over>,
     jobs: usize,
-    only: Option<u64>,
+    only: Option<Only>,
     keep: PathBuf,
     stats: bool,
     against_itself: bool,
@@ -102,20 +120,25 @@ fn settings() -> Settings {
     };
     let names: Vec<&str> = Tool::ALL.map(Tool::name).into_iter().chain([PLACEMENT]).collect();
     let switch = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
-    let matches = Command::new("reference")
+    let mut command = Command::new("reference")
         .about("Compares the tools with the reference")
         .arg(number("seed", "1"))
         .arg(number("runs", "4200"))
-        .arg(Arg::new("only").long("only").value_name("CASE").value_parser(value_parser!(u64)))
+        .arg(Arg::new("only").long("only").value_name("CASE|WORD").value_parser(Only::parse))
         .arg(Arg::new("tool").long("tool").value_parser(names))
         .arg(Arg::new("over").long("over").value_parser(Over::NAMES.map(|(name, _)| name)))
         .arg(Arg::new("jobs").long("jobs").value_name("N").value_parser(value_parser!(usize)))
         .arg(Arg::new("keep").long("keep").value_name("DIR").help("Where failing cases are kept"))
         .arg(switch("stats").help("Show what was covered"))
-        .arg(switch("self").help("Run the reference on both sides"))
-        .get_matches();
+        .arg(switch("self").help("Run the reference on both sides"));
+    let matches = command.get_matches_mut();
     let named = matches.get_one::<String>("tool").map(String::as_str);
     let number = |name: &str| matches.get_one::<u64>(name).copied();
+    let only = matches.get_one::<Only>("only").cloned();
+    if matches!(only, Some(Only::Kinds(_))) && named != Some(PLACEMENT) {
+        let problem = "a word after --only names kinds of clusters for hplace; add --tool hplace";
+        command.error(ErrorKind::ArgumentConflict, problem).exit();
+    }
     let cores = || std::thread::available_parallelism().map_or(2, usize::from);
     Settings {
         seed: number("seed").unwrap_or(1),
@@ -125,7 +148,7 @@ fn settings() -> Settings {
         only_placement: named == Some(PLACEMENT),
         over: matches.get_one::<String>("over").and_then(|name| Over::named(name)),
         jobs: matches.get_one::<usize>("jobs").copied().unwrap_or_else(cores).max(1),
-        only: number("only"),
+        only,
         keep: matches
             .get_one::<String>("keep")
             .map_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("reference-failures"), PathBuf::from),
@@ -188,7 +211,7 @@ fn main() -> ExitCode {
 /// Compares hplace with crm_simulate.
 fn placement(settings: &Settings) -> ExitCode {
     let work = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("placement-{}", std::process::id()));
-    let result = hplace::run(settings.seed, settings.jobs, settings.only, &work, &settings.keep);
+    let result = hplace::run(settings.seed, settings.jobs, settings.only.as_ref(), &work, &settings.keep);
     // The files are of no further use.
     let _ = fs::remove_dir_all(&work);
     match result {
@@ -206,7 +229,10 @@ fn placement(settings: &Settings) -> ExitCode {
 fn run_all(settings: &Settings, programs: &Programs, work: &Path) -> io::Result<Statistics> {
     // Some forms are rare.
     let all = if settings.over.is_some() { settings.runs.saturating_mul(1000) } else { settings.runs };
-    let numbers = settings.only.map_or(0..all, |only| only..only + 1);
+    let numbers = match settings.only {
+        Some(Only::Case(only)) => only..only + 1,
+        _ => 0..all,
+    };
     let (next, taken) = (AtomicU64::new(numbers.start), AtomicU64::new(0));
     let statistics = Mutex::new(Statistics::default());
     let work_through = || -> io::Result<()> {

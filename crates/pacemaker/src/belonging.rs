@@ -53,6 +53,12 @@ impl WorkingSet {
         details.instance_of.or_else(|| self.resource(details.group?).instance_of)
     }
 
+    /// A resource and all its parts, each before its own.
+    pub(super) fn parts_with(&self, whole: ResourceIdx) -> Vec<ResourceIdx> {
+        let members = self.resource(whole).members.iter().flat_map(|member| self.parts_with(*member));
+        std::iter::once(whole).chain(members).collect()
+    }
+
     /// Name of a primitive. For an instance of a clone it lacks the instance number, as in Pacemaker.
     pub fn common_name(&self, resource: ResourceIdx) -> &str {
         let id = &self.resource(resource).id;

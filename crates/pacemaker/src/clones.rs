@@ -18,6 +18,31 @@ struct HostCounts {
     most: usize,
 }
 
+/// Position of an instance with respect to its present host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+enum Standing {
+    /// It can stay.
+    #[default]
+    Stays,
+    /// Its host cannot run anything now.
+    Unavailable,
+    /// It does not run.
+    Idle,
+    /// It is unwanted where it is.
+    Unwanted,
+}
+
+/// Rank of an instance among those of its clone: the lower one comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct InstanceRank {
+    standing: Standing,
+    /// Number of further hosts on which it runs.
+    more: usize,
+    has_failed: bool,
+    /// The score that other resources give to its host.
+    wanted: Reverse<AllocationScore>,
+}
+
 impl HostCounts {
     fn is_full(&self, host: HostIdx) -> bool {
         self.counts[host.get()] >= self.most
@@ -138,30 +163,42 @@ impl Placer<'_> {
             None => HashMap::new(),
         };
         let rank = |instance: &ResourceIdx| {
-            let host = set.resource(*instance).active;
-            let (state, more, has_failed, wanted) = match host {
-                None => (2, 0, false, AllocationScore::ZERO),
-                Some(host) => {
-                    let is_good = self.tables[instance.get()].or_never(host) >= AllocationScore::ZERO;
-                    let has_failed = self.has_failed(*instance);
-                    let more = set.resource(*instance).also_on.len();
-                    match (is_good, self.wishes.available(host)) {
-                        (true, true) => (0, more, has_failed, wanted.or_never(host)),
-                        (true, false) => (1, more, has_failed, wanted.or_never(host)),
-                        (false, _) => (3, more, false, AllocationScore::ZERO),
-                    }
-                }
-            };
             let wish = wishes.get(instance).copied().unwrap_or_default();
-            (Reverse(wish), state, more, has_failed, Reverse(wanted))
+            (Reverse(wish), self.instance_rank(*instance, &wanted))
         };
         let mut instances: Vec<ResourceIdx> = self.wanted_instances(clone).collect();
         instances.sort_by_key(rank);
         instances
     }
 
+    /// Rank of an instance by its present scores, and by the scores that others give to the hosts of its clone.
+    pub(super) fn instance_rank(&self, instance: ResourceIdx, wanted: &ScoreTable) -> InstanceRank {
+        let details = self.set.resource(instance);
+        let Some(host) = details.active else {
+            return InstanceRank { standing: Standing::Idle, ..InstanceRank::default() };
+        };
+        let is_good = self.tables[instance.get()].or_never(host) >= AllocationScore::ZERO;
+        let standing = match (is_good, self.wishes.available(host)) {
+            (true, true) => Standing::Stays,
+            (true, false) => Standing::Unavailable,
+            (false, _) => {
+                return InstanceRank {
+                    standing: Standing::Unwanted,
+                    more: details.also_on.len(),
+                    ..InstanceRank::default()
+                };
+            }
+        };
+        InstanceRank {
+            standing,
+            more: details.also_on.len(),
+            has_failed: self.has_failed(instance),
+            wanted: Reverse(wanted.or_never(host)),
+        }
+    }
+
     /// Base scores of a clone's hosts with the wishes of its primaries and dependents.
-    fn wanted_by_others(&mut self, clone: ResourceIdx) -> ScoreTable {
+    pub(super) fn wanted_by_others(&mut self, clone: ResourceIdx) -> ScoreTable {
         let set = self.set;
         let mut wanted = self.tables[clone.get()].clone();
         wanted.update(|host, _| set.host(host).worth_as_it_is());
@@ -181,11 +218,13 @@ impl Placer<'_> {
                     Towards::Dependents => set.has_influence(colocation),
                 };
                 let share = Share { sparing: towards == Towards::Dependents, ..Share::of(set, at, 1.0) };
-                let is_must = colocation.score == AllocationScore::INFINITY;
+                // Those of dependents, and of mandatory primaries, count even if they leave no host.
+                let is_certain =
+                    towards == Towards::Dependents || colocation.score == AllocationScore::INFINITY;
                 wanted = if !counts {
                     wanted
-                } else if is_must && towards == Towards::Primaries {
-                    self.wishes.added_for_certain(&self.tables, other, wanted, share)
+                } else if is_certain {
+                    self.wishes.added_for_certain(&self.tables, other, wanted, share, towards)
                 } else {
                     self.wishes.added_towards(&self.tables, other, wanted, share, towards)
                 };

@@ -55,20 +55,16 @@ impl WorkingSet {
         }
     }
 
-    /// Keeps unmanaged resources on their hosts. A managed member of an unmanaged group keeps the whole group there.
+    /// Keeps unmanaged resources on their hosts. A managed part of an unmanaged group keeps the whole group there, and
+    /// one of an unmanaged clone draws all instances.
     fn keep(&mut self, resource: ResourceIdx, log: &mut AdditionLog) {
         let details = self.resource(resource);
         let Some(host) = details.active.filter(|_| details.is_primitive()) else { return };
-        let group = details.group.filter(|group| !self.frozen && !self.may_manage_by_itself(*group));
-        let mut kept = Vec::new();
-        match group {
-            _ if !self.may_manage_by_itself(resource) => kept.push(resource),
-            Some(group) => {
-                kept.push(group);
-                kept.extend(&self.resource(group).members);
-            }
-            None => {}
-        }
+        let kept = match self.unmanaged_whole(resource) {
+            _ if !self.may_manage_by_itself(resource) => vec![resource],
+            Some(whole) => self.parts_with(whole),
+            None => Vec::new(),
+        };
         let hosts = if details.released {
             Vec::new()
         } else if details.runs_twice() {
@@ -88,6 +84,12 @@ impl WorkingSet {
                 log.note_one(*resource, ScoreSource::Unmanaged, host, AllocationScore::INFINITY);
             }
         }
+    }
+
+    /// The group or clone around a primitive that is unmanaged, the inner one first.
+    fn unmanaged_whole(&self, resource: ResourceIdx) -> Option<ResourceIdx> {
+        let wholes = [self.resource(resource).group, self.clone_of(resource)];
+        wholes.into_iter().flatten().find(|whole| !self.frozen && !self.may_manage_by_itself(*whole))
     }
 
     /// Score of a host's health for a resource. One that may run on unhealthy hosts loses nothing by it.

@@ -81,17 +81,23 @@ impl<'a> Wishes<'a> {
         merged
     }
 
-    /// Like [`added`](Self::added) for a mandatory primary, whose wishes count even if they leave no host.
+    /// Like [`added_towards`](Self::added_towards), but the resource's own wishes count even if they leave no host.
     pub(super) fn added_for_certain(
         &mut self,
         tables: &[ScoreTable],
         resource: ResourceIdx,
         table: ScoreTable,
         share: Share<'_>,
+        towards: Towards,
     ) -> ScoreTable {
-        let how = WishMerge { tables, table: Some(&table), share, towards: Towards::Primaries };
+        let how = WishMerge { tables, table: Some(&table), share, towards };
         let merged = self.merge(resource, how);
-        merged.unwrap_or_else(|| plus(&table, &self.additions(&tables[resource.get()], share), share))
+        let mut merged =
+            merged.unwrap_or_else(|| plus(&table, &self.additions(&tables[resource.get()], share), share));
+        if share.sparing {
+            merged.settle();
+        }
+        merged
     }
 
     /// Adds the wishes of the primary of a colocation to a table, and those of its other dependents. If the colocation

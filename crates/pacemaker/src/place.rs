@@ -364,7 +364,10 @@ impl Placer<'_> {
                         || towards == Towards::Primaries
                         || self.set.resource(one.dependent).is_clone()
                 };
-                let tied = tied.filter(|one| one.score == AllocationScore::INFINITY).filter(is_followed);
+                // A colocation of a role ties nobody: the roles are not known yet.
+                let has_role = |one: &Colocation| one.dependent_role.or(one.primary_role).is_some();
+                let tied = tied.filter(|one| one.score == AllocationScore::INFINITY && !has_role(one));
+                let tied = tied.filter(is_followed);
                 left.extend(tied.map(|colocation| match towards {
                     Towards::Primaries => colocation.primary,
                     Towards::Dependents => colocation.dependent,

@@ -29,17 +29,18 @@ impl WorkingSet {
         for clone in self.clones().collect::<Vec<_>>() {
             let parts = self.primitives(&clone).into_owned();
             let stops_on = |host| parts.iter().any(|part| changes.get(*part).stops_on() == Some(host));
-            if let Some(promotion) = &mut self.resources[clone.get()].promotion {
-                promotion.failed_on.retain(|host| !stops_on(*host));
+            for part in &parts {
+                let here = self.resource(*part).active;
+                self.resources[part.get()].promotion_failed &= !here.is_some_and(stops_on);
             }
         }
     }
 
     /// Numbers the instances of promotable clones as Pacemaker numbers them: those that run come first, in the order in
     /// which the status lists their hosts. Instances on hosts that are about to be `lost` come last. Promotion wishes and
-    /// scores stay as they are.
+    /// scores stay as they are, and so do instances that are told apart.
     pub(super) fn renumber_instances(&mut self, lost: &[HostIdx]) {
-        for clone in self.clones().filter(|clone| self.promotion(*clone).is_some()).collect::<Vec<_>>() {
+        for clone in self.anonymous_promotables() {
             let instances: Vec<Vec<ResourceIdx>> =
                 self.resource(clone).members.iter().map(|one| self.parts_with(*one)).collect();
             let rank = |parts: &Vec<ResourceIdx>| {
@@ -63,15 +64,16 @@ impl WorkingSet {
         }
     }
 
-    /// A resource and its members.
-    fn parts_with(&self, whole: ResourceIdx) -> Vec<ResourceIdx> {
-        std::iter::once(whole).chain(self.resource(whole).members.iter().copied()).collect()
+    /// The promotable clones whose instances are alike.
+    fn anonymous_promotables(&self) -> Vec<ResourceIdx> {
+        let alike = self.clones().filter(|clone| !self.resource(*clone).is_unique());
+        alike.filter(|clone| self.promotion(*clone).is_some()).collect()
     }
 
     /// Gives the wishes of a host to the instance that runs there now, or to all if none does. Node attributes belong to
-    /// hosts, and instances may have changed places.
+    /// hosts, and instances may have changed places. Instances that are told apart have their own.
     pub(super) fn renew_promotion_wishes(&mut self) {
-        for clone in self.clones().collect::<Vec<_>>() {
+        for clone in self.anonymous_promotables() {
             let details = self.resource(clone);
             let Some(mut promotion) = details.promotion.clone() else { continue };
             let instances: Vec<Vec<ResourceIdx>> =

@@ -25,8 +25,8 @@ struct OwnPromotion<'a> {
 
 impl Placer<'_> {
     /// Promotes instances of a clone that was just placed: those with the highest scores of at least 0.
-    /// Of equal ones, those that are promoted come first, then those that run, then those that did not fail, then those
-    /// that had their turn first.
+    /// Of equal ones, those that are promoted come first, then those that run. Then they have their turns as before, by
+    /// their present scores.
     pub(super) fn promote(&mut self, clone: ResourceIdx, sequence: &[ResourceIdx]) {
         let set = self.set;
         let Some(promotion) = &set.resource(clone).promotion else { return };
@@ -48,12 +48,14 @@ impl Placer<'_> {
             scores.push(score);
         }
         self.add_wishes_of_others(clone, &mut scores);
+        let wanted = self.wanted_by_others(clone);
         let turns: HashMap<ResourceIdx, usize> =
             sequence.iter().enumerate().map(|(turn, instance)| (*instance, turn)).collect();
         scores.sort_by_cached_key(|one| {
             let turn = turns.get(&one.instance).filter(|_| one.score > AllocationScore::MINUS_INFINITY);
             let runs = set.primitives(&one.instance).iter().any(|part| set.resource(*part).active.is_some());
-            (Reverse(one.score), !set.is_promoted(one.instance), !runs, self.has_failed(one.instance), turn)
+            let rank = self.instance_rank(one.instance, &wanted);
+            (Reverse(one.score), !set.is_promoted(one.instance), !runs, rank, turn)
         });
         let number = set.resource(clone).members.len();
         let extra = promotion.has_extra.then(|| {
@@ -61,12 +63,28 @@ impl Placer<'_> {
             ExtraInstance { number, place }
         });
         let may_be = |one: &&PromotionScore| {
-            let is_kept = set.is_promoted(one.instance);
+            // Pacemaker quirk: a group that nobody manages does not count as promoted.
+            let is_kept = set.resource(one.instance).is_primitive() && set.is_promoted(one.instance);
             let is_managed = set.primitives(&one.instance).iter().all(|part| set.is_managed(*part));
             one.host.is_some() && one.score >= AllocationScore::ZERO && (is_kept || is_managed)
         };
-        let promoted: Vec<ResourceIdx> =
-            scores.iter().filter(may_be).take(promotion.most).map(|one| one.instance).collect();
+        // Pacemaker quirk: the limits do not hold for an unmanaged clone.
+        let is_limited = set.may_manage_by_itself(clone);
+        let mut on_host: HashMap<HostIdx, usize> = HashMap::new();
+        let mut has_room = |one: &&PromotionScore| {
+            let others = one.host.map(|host| on_host.entry(host).or_default());
+            others.is_some_and(|others| {
+                *others += 1;
+                !is_limited || *others <= promotion.per_host
+            })
+        };
+        let promoted: Vec<ResourceIdx> = scores
+            .iter()
+            .filter(may_be)
+            .filter(|one| has_room(one))
+            .take(if is_limited { promotion.most } else { usize::MAX })
+            .map(|one| one.instance)
+            .collect();
         for part in promoted.iter().flat_map(|one| set.primitives(one).into_owned()) {
             self.promoted[part.get()] = true;
         }
@@ -97,10 +115,7 @@ impl Placer<'_> {
             score.add(PromotionSource::Partial, AllocationScore::MINUS_INFINITY);
         }
         // An instance that could not be promoted where it runs is promoted nowhere.
-        let has_failed = |part: &ResourceIdx| {
-            set.resource(*part).active.is_some_and(|runs_on| promotion.failed_on.contains(&runs_on))
-        };
-        if set.primitives(&instance).iter().any(has_failed) {
+        if set.primitives(&instance).iter().any(|part| set.resource(*part).promotion_failed) {
             score.add(PromotionSource::Failed, AllocationScore::MINUS_INFINITY);
         }
         // Pacemaker quirk: colocations of a clone of groups count for none of them.
@@ -152,18 +167,24 @@ impl Placer<'_> {
     fn add_wishes_of_others(&mut self, clone: ResourceIdx, scores: &mut [PromotionScore]) {
         let set = self.set;
         let is_fixed = |one: &PromotionScore| {
-            one.parts.first().is_some_and(|part| part.source == PromotionSource::Unmanaged)
+            let is_unmanaged =
+                one.parts.first().is_some_and(|part| part.source == PromotionSource::Unmanaged);
+            is_unmanaged && set.resource(one.instance).is_primitive()
         };
         let counts =
             |one: &PromotionScore| one.host.filter(|_| one.score >= AllocationScore::ZERO && !is_fixed(one));
         let counting: Vec<Option<HostIdx>> = scores.iter().map(counts).collect();
         let mut wanted = self.tables[clone.get()].clone();
+        for (one, host) in scores.iter().zip(&counting) {
+            let Some(host) = *host else { continue };
+            wanted.set(host, wanted.or_never(host).plus(one.score));
+        }
+        // Several instances on one host share their scores.
         for (one, host) in scores.iter_mut().zip(&counting) {
             let Some(host) = *host else { continue };
-            let of_clone = wanted.or_never(host);
-            wanted.set(host, of_clone.plus(one.score));
-            if of_clone != AllocationScore::ZERO {
-                one.add(PromotionSource::Clone, of_clone);
+            let difference = difference(one.score, wanted.or_never(host));
+            if difference != AllocationScore::ZERO {
+                one.add(PromotionSource::Clone, difference);
             }
         }
         for towards in [Towards::Primaries, Towards::Dependents] {
@@ -183,11 +204,7 @@ impl Placer<'_> {
                     let Some(host) = *host else { continue };
                     let (old, new) = (before.or_never(host), wanted.or_never(host));
                     if old != new {
-                        let difference = match new.is_infinite() {
-                            true => new,
-                            false => AllocationScore::of(i64::from(new.get()) - i64::from(old.get())),
-                        };
-                        one.add(PromotionSource::Colocation(at), difference);
+                        one.add(PromotionSource::Colocation(at), difference(old, new));
                     }
                     one.score = new;
                 }
@@ -210,5 +227,13 @@ impl Placer<'_> {
             }
             Towards::Dependents => wanted,
         }
+    }
+}
+
+/// Amount by which a score changed; an infinite one counts in full.
+fn difference(old: AllocationScore, new: AllocationScore) -> AllocationScore {
+    match new.is_infinite() && old != new {
+        true => new,
+        false => AllocationScore::of(i64::from(new.get()) - i64::from(old.get())),
     }
 }

@@ -26,8 +26,10 @@ impl Role {
 /// Properties of a promotable clone.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Promotion {
-    /// Greatest number of promoted instances (`promoted-max`); 0 if none may be promoted on a host.
+    /// Greatest number of promoted instances (`promoted-max`).
     pub most: usize,
+    /// Greatest number of them on one host (`promoted-node-max`).
+    pub per_host: usize,
     /// True if its instances should not be promoted (`target-role=Unpromoted`).
     pub unwanted: bool,
     /// For each part of an instance, of which a group has several: by instance and host, the score of the node attribute
@@ -37,8 +39,6 @@ pub struct Promotion {
     pub greatest: Vec<AllocationScore>,
     /// True if Pacemaker makes up another instance for hosts where its primitive was looked for but does not run.
     pub has_extra: bool,
-    /// Hosts on which a promotion failed.
-    pub failed_on: Vec<HostIdx>,
 }
 
 impl Promotion {

@@ -166,6 +166,10 @@ pub struct Resource {
     pub promoted: bool,
     /// True if a failure demotes it, whether it is promoted again or not.
     pub demoted: bool,
+    /// True if it is known to be in the unpromoted role there, not just started.
+    pub unpromoted: bool,
+    /// True if it could not be promoted there.
+    pub promotion_failed: bool,
     /// For a promotable clone, the properties of its promotion.
     pub promotion: Option<Promotion>,
     /// Change of its configuration since it was started there.
@@ -227,6 +231,8 @@ impl Resource {
             condition: RunCondition::Sound,
             promoted: false,
             demoted: false,
+            unpromoted: false,
+            promotion_failed: false,
             promotion: None,
             revision: Revision::None,
             failed_on: Vec::new(),

@@ -46,9 +46,12 @@ fn ranked(
         .map(|resource| {
             let table = wishes.with_primaries(tables, resource);
             let details = set.resource(resource);
-            // For a clone, the first instance on an online host counts.
+            // For a clone, the first instance counts whose host is online or must be fenced.
             let mut places = details.members.iter().filter_map(|one| set.resource(*one).active);
-            let there = places.find(|host| details.is_clone() && set.host(*host).state.online);
+            let there = places.find(|host| {
+                let state = set.host(*host).state;
+                details.is_clone() && (state.online || state.unclean)
+            });
             let here =
                 there.or(details.active).map_or(AllocationScore::MINUS_INFINITY, |host| table.or_never(host));
             RankedResource { resource, first: (Reverse(details.priority), Reverse(here)), table }

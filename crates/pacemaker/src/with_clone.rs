@@ -79,7 +79,8 @@ impl Placer<'_> {
         role.is_none_or(|role| has_place && is_promoted == (role == Role::Promoted))
     }
 
-    /// Adds to the scores of a resource those of the instances in the role of a colocation, each on its host.
+    /// Adds to the scores of a resource those of the instances in the role of a colocation, each on its host. For an
+    /// unmanaged instance, its host alone counts.
     fn add_scores_in_role(&mut self, resource: ResourceIdx, at: usize) {
         let set = self.set;
         let colocation = &set.colocations[at];
@@ -89,7 +90,10 @@ impl Placer<'_> {
                 continue;
             }
             let Some(member) = set.member(*instance, false) else { continue };
-            let score = self.tables[member.get()].or_never(host);
+            let score = match set.is_managed(member) {
+                true => self.tables[member.get()].or_never(host),
+                false => set.host(host).worth_as_it_is(),
+            };
             if self.tables[resource.get()].get(host).is_some() {
                 self.tables[resource.get()].add(host, score);
                 self.log.note_one(resource, ScoreSource::With(at), host, score);

@@ -208,6 +208,9 @@ pub struct OrderedTasks {
 impl OrderedTasks {
     /// The actions of an order of starts.
     pub const STARTS: OrderedTasks = OrderedTasks { first: OrderedTask::Start, then: OrderedTask::Start };
+    /// The actions of an order of promotions.
+    pub const PROMOTIONS: OrderedTasks =
+        OrderedTasks { first: OrderedTask::Promote, then: OrderedTask::Promote };
 }
 
 /// An ordering constraint: an action of a resource, usually its start, waits for one of another resource.
@@ -244,20 +247,22 @@ pub struct ChoiceOrder {
     pub id: String,
     /// Pacemaker's name for the point at which enough of them are started: `one-or-more:` and the set.
     pub mark: String,
-    /// The alternatives, which start first.
+    /// The alternatives, which start or are promoted first.
     pub firsts: Vec<ResourceIdx>,
+    /// Their action: a start, or a promotion.
+    pub task: OrderedTask,
     /// Number of alternatives that must have started, at least 1.
     pub enough: usize,
     /// Resources that start afterwards. They also stop if too few alternatives run, whatever the strength.
     pub dependents: Vec<ResourceIdx>,
     /// Strength of the order for stops.
     pub strength: OrderStrength,
-    /// Pairs of which the second resource stops before the first.
+    /// Pairs of which the second resource stops before the first does, or is demoted.
     pub stops: Vec<OrderedPair>,
 }
 
 impl ChoiceOrder {
-    /// Returns true if one of [`firsts`](Self::firsts) counts as started, when these primitives run.
+    /// Returns true if one of [`firsts`](Self::firsts) counts as started, when these primitives run (or are promoted).
     pub(super) fn counts(set: &WorkingSet, first: ResourceIdx, runs: impl Fn(ResourceIdx) -> bool) -> bool {
         set.resource(first).is_group() || set.primitives(&first).iter().any(|part| runs(*part))
     }

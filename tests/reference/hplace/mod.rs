@@ -15,11 +15,12 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use htools::generate::random::Random;
 use serde_json::Value;
 
+use super::Only;
 use cib::Dimensions;
 
 /// Number of small clusters in a run.
@@ -57,7 +58,7 @@ const SPECIAL: [Special; 13] = [
         most: 4,
         ..Special::of("with guest nodes and failed operations")
     },
-    Special { clones: true, promotables: true, most: 8, ..Special::of("with promotable clones") },
+    Special { clones: true, promotables: true, most: 2, ..Special::of("with promotable clones") },
     Special { clones: true, tickets: true, most: 2, ..Special::of("with tickets") },
     Special { clones: true, told_apart: true, most: 2, ..Special::of("with instances that are told apart") },
 ];
@@ -182,7 +183,8 @@ impl ComparedClusters {
                 special.most
             )
         };
-        let special: String = self.special.iter().zip(&SPECIAL).map(of_special).collect();
+        let compared = self.special.iter().zip(&SPECIAL).filter(|(of, _)| of.all() > 0);
+        let special: String = compared.map(of_special).collect();
         let plain = &self.plain;
         format!(
             "{special}{}hplace and crm_simulate on {} Pacemaker clusters: {} the same ({} actions, {} pairs in order), {} in which \
@@ -208,28 +210,43 @@ fn special(number: u64) -> Option<usize> {
     })
 }
 
-/// Compares `SMALL` small clusters, the large ones and the special ones, or only the one with the number `only`.
+/// The numbers of the clusters of a run.
+fn numbers(only: Option<&Only>) -> Vec<u64> {
+    let all = 0..SMALL + LARGE + SPECIAL.iter().map(|special| special.clusters).sum::<u64>();
+    match only {
+        None => all.collect(),
+        Some(Only::Case(only)) => vec![*only],
+        Some(Only::Kinds(word)) => {
+            all.filter(|number| special(*number).is_some_and(|at| SPECIAL[at].what.contains(word))).collect()
+        }
+    }
+}
+
+/// Compares `SMALL` small clusters, the large ones and the special ones, or `only` some of them.
 ///
 /// # Errors
-/// If crm_simulate is not installed, or files cannot be written.
+/// If crm_simulate is not installed, files cannot be written, or no kind of cluster is named so.
 pub fn run(
     seed: u64,
     jobs: usize,
-    only: Option<u64>,
+    only: Option<&Only>,
     work: &Path,
     keep: &Path,
 ) -> io::Result<ComparedClusters> {
     fs::create_dir_all(work)?;
-    let all = SMALL + LARGE + SPECIAL.iter().map(|special| special.clusters).sum::<u64>();
-    let numbers = only.map_or(0..all, |only| only..only + 1);
-    let next = AtomicU64::new(numbers.start);
+    let numbers = numbers(only);
+    if numbers.is_empty() {
+        let kinds: Vec<&str> = SPECIAL.iter().map(|special| special.what).collect();
+        let problem = format!("no kind of cluster is named so; there are clusters {}", kinds.join(", "));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+    }
+    let next = AtomicUsize::new(0);
     let counts = Mutex::new((Counts::default(), <[Counts; SPECIAL.len()]>::default()));
     let work_through = || -> io::Result<()> {
         loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= numbers.end {
+            let Some(number) = numbers.get(next.fetch_add(1, Ordering::Relaxed)).copied() else {
                 return Ok(());
-            }
+            };
             let mut random = Random::stream(seed, number);
             let special = special(number);
             let dimensions = match number {

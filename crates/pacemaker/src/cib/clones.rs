@@ -10,10 +10,11 @@ use super::super::working_set::{Requirement, Resource, ResourceForm, Revision, R
 use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::fail_counts::failed_on;
-use super::promotable::PartTraces;
+use super::promotable::{Instances, PartTraces};
 use super::properties::Properties;
 use super::resources::{GroupDraft, Inherited, PrimitiveDraft};
-use super::run_places::{PastRoles, UNDER_WAY, add_reason};
+use super::run_places::{UNDER_WAY, add_reason};
+use super::unique_clones::UniqueClone;
 use htools_ganeti::input::error::Result;
 
 /// Greatest number of resources in a cluster with clones.
@@ -25,36 +26,53 @@ const SURPLUS: &str = "more of its instances run than should, and nobody manages
 const LOST: &str = "more of its instances run than should, one on a lost node that need not be fenced first";
 pub(super) const TOO_MANY: &str = "more instances than can be followed";
 
-const TWICE: &str = "two of its instances run on one node";
-
 const APART: &str = "a clone of a group whose members need not be together";
+
+/// An instance of a clone's primitive that runs on a host.
+struct RunningPart {
+    host: HostIdx,
+    /// Position in the history of the host.
+    position: usize,
+    /// Its name in the history.
+    name: String,
+    condition: RunCondition,
+    /// Change of the configuration since it was started.
+    revision: Revision,
+    /// True if it could not be stopped.
+    unstopped: bool,
+    promoted: bool,
+    demoted: bool,
+    unpromoted: bool,
+    promotion_failed: bool,
+}
+
+/// A host of an instance. If several run there, they are told apart by their positions in its history.
+#[derive(Debug, Clone, Copy)]
+struct InstancePlace {
+    host: HostIdx,
+    rank: usize,
+}
 
 /// A primitive of a clone, and the hosts of its instances.
 struct ClonePart<'a, 'i> {
     draft: PrimitiveDraft<'a, 'i>,
-    /// Hosts with an instance, in order, and its condition there.
-    active: Vec<(HostIdx, RunCondition)>,
-    /// Changes of the configuration since instances were started, by host.
-    revisions: Vec<(HostIdx, Revision)>,
-    /// Hosts on which an instance could not be stopped.
-    unstopped: Vec<HostIdx>,
-    /// Roles of instances.
-    roles: PastRoles,
+    /// The instances that run, sorted by host and position.
+    running: Vec<RunningPart>,
     /// Names of instances in histories.
     traces: PartTraces,
 }
 
 impl ClonePart<'_, '_> {
-    /// Condition of the instance on a host, if there is one.
-    fn condition_on(&self, host: HostIdx) -> Option<RunCondition> {
-        let here = self.active.binary_search_by_key(&host, |(other, _)| *other).ok();
-        here.map(|at| self.active[at].1)
+    /// The instances that run on a host, in order.
+    fn on_host(&self, host: HostIdx) -> &[RunningPart] {
+        let first = self.running.partition_point(|part| part.host < host);
+        let end = self.running.partition_point(|part| part.host <= host);
+        &self.running[first..end]
     }
 
-    /// Change of the configuration since the instance on a host was started.
-    fn revision_on(&self, host: HostIdx) -> Revision {
-        let here = self.revisions.iter().find(|(other, _)| *other == host);
-        here.map(|(_, revision)| *revision).unwrap_or_default()
+    /// The instance that runs at a place.
+    fn at(&self, place: InstancePlace) -> Option<&RunningPart> {
+        self.on_host(place.host).get(place.rank)
     }
 }
 
@@ -76,14 +94,12 @@ impl<'a, 'i> Reader<'a, 'i> {
         let count = count.unwrap_or(self.set.hosts.len().max(1));
         let (mut count, is_unique) = (count, metas.flag("globally-unique", false));
         let has_ocf_agents = self.has_ocf_agents(node)?;
-        if is_unique && is_promotable {
-            reasons.push("a promotable clone whose instances are told apart");
-        }
         if is_promotable && !has_ocf_agents {
             reasons.push("a promotable clone of an agent that has no roles");
         }
         if is_unique && has_ocf_agents {
-            return self.read_unique_clone(node, &metas, count, reasons);
+            return self
+                .read_unique_clone(node, UniqueClone { metas: &metas, count, is_promotable, reasons });
         }
         if is_unique {
             // Such a clone gets no more instances than there are hosts.
@@ -93,20 +109,20 @@ impl<'a, 'i> Reader<'a, 'i> {
         if is_promotable {
             self.check_promotable(&mut reasons);
         }
-        let runs_on = |host: &HostIdx| parts.primitives.iter().any(|part| part.condition_on(*host).is_some());
-        let hosts: Vec<HostIdx> = self.set.status_order.iter().copied().filter(runs_on).collect();
-        let resources = count.max(hosts.len()).saturating_mul(parts.primitives.len() + 1);
-        if resources > MOST.saturating_sub(self.set.resources.len()) {
+        let (kept, surplus) = self.instance_places(count, &parts);
+        let all = count.saturating_add(surplus.len());
+        if all.saturating_mul(parts.primitives.len() + 1) > MOST.saturating_sub(self.set.resources.len()) {
             reasons.push(TOO_MANY);
         }
-        if hosts.len() > count && self.leaves_any_alone(&hosts, &parts) {
+        let mut hosts = kept.iter().chain(&surplus).map(|place| place.host);
+        if !surplus.is_empty() && self.leaves_any_alone(hosts.clone(), &parts) {
             add_reason(&mut reasons, SURPLUS);
         }
-        let is_lost = |host: &HostIdx| self.set.host(*host).state.unclean;
         let needs_no_fencing = |part: &ClonePart<'a, 'i>| {
             part.draft.resource.requires.is_some_and(|one| one < Requirement::Fencing)
         };
-        if hosts.len() > count && hosts.iter().any(is_lost) && parts.primitives.iter().any(needs_no_fencing) {
+        let some_are_lost = hosts.any(|host| self.set.host(host).state.unclean);
+        if !surplus.is_empty() && some_are_lost && parts.primitives.iter().any(needs_no_fencing) {
             add_reason(&mut reasons, LOST);
         }
         if !reasons.is_empty() {
@@ -124,26 +140,50 @@ impl<'a, 'i> Reader<'a, 'i> {
                 .extend(everywhere.map(|host| HostScore { host, score: AllocationScore::INFINITY }));
         }
         if is_promotable {
-            resource.promotion = Some(self.clone_promotion(&metas, count.max(hosts.len()), &parts));
+            let hosts: Vec<HostIdx> = kept.iter().map(|place| place.host).collect();
+            let instances = Instances { count, hosts: &hosts };
+            resource.promotion = Some(self.clone_promotion(&metas, &instances, &parts));
         }
         let clone = self.add(node, resource)?;
         self.note_enough(clone, &metas);
-        // Instances found first in the status are kept; the others get no place.
-        for number in 0..count.max(hosts.len()) {
-            self.add_instance(clone, number, number >= count, hosts.get(number).copied(), &parts);
+        let idle = std::iter::repeat_n(None, count - kept.len());
+        let wanted = kept.into_iter().map(Some).chain(idle);
+        for (number, place) in wanted.chain(surplus.into_iter().map(Some)).enumerate() {
+            self.add_instance(clone, number, number >= count, place, &parts);
         }
         self.set.find_whole(clone);
         Ok(())
     }
 
+    /// The places of the instances of a clone that are kept, and of the surplus ones, which get no other place. Those found
+    /// first in the status are kept, but only one on each host.
+    fn instance_places(
+        &self,
+        count: usize,
+        parts: &CloneParts<'a, 'i>,
+    ) -> (Vec<InstancePlace>, Vec<InstancePlace>) {
+        let (mut kept, mut surplus) = (Vec::new(), Vec::new());
+        for host in self.set.status_order.iter().copied() {
+            let here = parts.primitives.iter().map(|part| part.on_host(host).len()).max().unwrap_or(0);
+            for rank in 0..here {
+                let list = if rank == 0 && kept.len() < count { &mut kept } else { &mut surplus };
+                list.push(InstancePlace { host, rank });
+            }
+        }
+        (kept, surplus)
+    }
+
     /// The promotion of a clone with these parts.
-    fn clone_promotion(&self, metas: &Properties<'a>, count: usize, parts: &CloneParts<'a, 'i>) -> Promotion {
+    fn clone_promotion(
+        &self,
+        metas: &Properties<'a>,
+        instances: &Instances<'_>,
+        parts: &CloneParts<'a, 'i>,
+    ) -> Promotion {
         let first = parts.primitives.first().map(|part| &part.draft.metas);
         let own = parts.group.as_ref().map(|group| &group.metas).or(first).unwrap_or(metas);
-        let failed_on = parts.primitives.iter().flat_map(|part| part.roles.failed_promotion.clone());
         let mut promotion = self.promotion(metas, own);
-        promotion.failed_on = failed_on.collect();
-        parts.primitives.iter().for_each(|part| self.read_wishes(&mut promotion, count, &part.traces));
+        parts.primitives.iter().for_each(|part| self.read_wishes(&mut promotion, instances, &part.traces));
         promotion
     }
 
@@ -180,13 +220,13 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// Returns true if any part of a clone on these hosts is unmanaged.
-    fn leaves_any_alone(&self, hosts: &[HostIdx], parts: &CloneParts<'a, 'i>) -> bool {
+    fn leaves_any_alone(&self, mut hosts: impl Iterator<Item = HostIdx>, parts: &CloneParts<'a, 'i>) -> bool {
         let is_alone = |part: &ClonePart<'a, 'i>| {
-            let blocked = |host: &HostIdx| part.condition_on(*host) == Some(RunCondition::Blocked);
-            !part.draft.resource.managed || hosts.iter().any(blocked)
+            let is_blocked = |running: &RunningPart| running.condition == RunCondition::Blocked;
+            !part.draft.resource.managed || part.running.iter().any(is_blocked)
         };
-        let in_maintenance = |host: &HostIdx| self.set.host(*host).state.maintenance;
-        self.set.frozen || hosts.iter().any(in_maintenance) || parts.primitives.iter().any(is_alone)
+        let in_maintenance = |host: HostIdx| self.set.host(host).state.maintenance;
+        self.set.frozen || hosts.any(in_maintenance) || parts.primitives.iter().any(is_alone)
     }
 
     /// Reads the primitives in a clone with `count` instances, and their group.
@@ -209,9 +249,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             let mut draft = self.draft_primitive(inner, &inherited)?;
             reasons.append(&mut draft.reasons);
             let names = self.copies(id(inner));
-            let (mut active, mut unstopped, mut forgiven) = (Vec::new(), Vec::new(), 0);
-            let (mut revisions, mut changed_since) = (Vec::new(), Vec::new());
-            let (mut roles, mut active_names) = (PastRoles::default(), Vec::new());
+            let (mut running, mut changed_since, mut forgiven) = (Vec::new(), Vec::new(), 0);
             for name in &names {
                 // For instances, maintenance of their host does not count here.
                 let places = self.find_run_places(name, &draft.rules, |_| draft.resource.managed, reasons);
@@ -224,25 +262,29 @@ impl<'a, 'i> Reader<'a, 'i> {
                         .iter()
                         .map(|host| HostScore { host: *host, score: AllocationScore::INFINITY }),
                 );
-                for (host, _) in &places.active {
-                    let revision = self.revision(&draft.sources, &draft.resource.agent, name, *host);
-                    revisions.push((*host, revision));
+                for (host, condition) in &places.active {
+                    let here = self.records_of(name).iter().find(|record| record.host == *host);
+                    running.push(RunningPart {
+                        host: *host,
+                        position: here.map_or(0, |record| record.position),
+                        name: name.clone(),
+                        condition: *condition,
+                        revision: self.revision(&draft.sources, &draft.resource.agent, name, *host),
+                        unstopped: places.unstopped.contains(host),
+                        promoted: places.roles.promoted.contains(host),
+                        demoted: places.roles.demoted.contains(host),
+                        unpromoted: here.is_some_and(|record| record.history.unpromoted),
+                        promotion_failed: places.roles.failed_promotion.contains(host),
+                    });
                 }
-                active_names.extend(places.active.iter().map(|(host, _)| (*host, name.clone())));
-                active.extend(places.active);
-                unstopped.extend(places.unstopped);
-                roles.append(places.roles);
                 forgiven += places.forgiven.len();
                 changed_since.extend(self.changed_since_failure(&draft.sources, name));
                 stopped |= places.stopped;
             }
-            active.sort_unstable_by_key(|(host, _)| *host);
-            if active.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-                add_reason(reasons, TWICE);
-            }
+            running.sort_by_key(|part| (part.host, part.position));
             // A failure counts if it matters to any instance, and it matters to all but the failed one. So a changed
             // configuration makes it obsolete only if there is a single instance.
-            let is_only = count == 1 && active.len() < 2;
+            let is_only = count == 1 && running.len() < 2;
             let is_over = |host: HostIdx| is_only && changed_since.contains(&host);
             // Failures count if one instance does not ignore them, whether it runs or not.
             let counts = forgiven < self.set.hosts.len();
@@ -260,8 +302,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             failed.append(&mut failed_on(failures.into_iter(), draft.threshold));
             draft.settle_stickiness();
             let name = draft.resource.id.clone();
-            let traces = PartTraces { name, copies: names, active: active_names };
-            primitives.push(ClonePart { draft, active, revisions, unstopped, roles, traces });
+            let traces =
+                PartTraces::of(name, names, running.iter().map(|part| (part.host, part.name.clone())));
+            primitives.push(ClonePart { draft, running, traces });
         }
         if primitives.is_empty() {
             return Err(wrong(self.source, node, "the clone contains no resource"));
@@ -288,13 +331,13 @@ impl<'a, 'i> Reader<'a, 'i> {
         names
     }
 
-    /// Adds the instance with a number, and its parts that run on a host.
+    /// Adds the instance with a number, and its parts that run at a place.
     fn add_instance(
         &mut self,
         clone: ResourceIdx,
         number: usize,
         surplus: bool,
-        host: Option<HostIdx>,
+        place: Option<InstancePlace>,
         parts: &CloneParts<'a, 'i>,
     ) {
         let whole = parts.group.as_ref().map(|group| {
@@ -305,19 +348,23 @@ impl<'a, 'i> Reader<'a, 'i> {
         let mut members = Vec::new();
         for part in &parts.primitives {
             let draft = &part.draft;
-            let condition = host.and_then(|host| part.condition_on(host));
+            let running = place.and_then(|place| part.at(place));
+            let condition = running.map(|running| running.condition);
+            let is = |fact: fn(&RunningPart) -> bool| running.is_some_and(fact);
             let mut failed_on = parts.failed_on.clone();
-            let stuck = host.filter(|host| part.unstopped.contains(host));
+            let stuck = running.filter(|running| running.unstopped).map(|running| running.host);
             failed_on.extend(stuck.map(|host| HostScore { host, score: AllocationScore::INFINITY }));
             members.push(self.push(Resource {
                 id: format!("{}:{number}", draft.resource.id),
                 group: whole,
                 instance_of: if whole.is_some() { None } else { Some(clone) },
-                active: host.filter(|_| condition.is_some()),
+                active: running.map(|running| running.host),
                 condition: condition.unwrap_or_default(),
-                promoted: host.is_some_and(|host| part.roles.promoted.contains(&host)),
-                demoted: host.is_some_and(|host| part.roles.demoted.contains(&host)),
-                revision: host.map(|host| part.revision_on(host)).unwrap_or_default(),
+                promoted: is(|running| running.promoted),
+                demoted: is(|running| running.demoted),
+                unpromoted: is(|running| running.unpromoted),
+                promotion_failed: is(|running| running.promotion_failed),
+                revision: running.map(|running| running.revision).unwrap_or_default(),
                 managed: draft.resource.managed && condition != Some(RunCondition::Blocked),
                 failed_on,
                 surplus,

@@ -110,6 +110,8 @@ pub(super) struct ResourceHistory {
     pub(super) noted: Vec<NotedParameters>,
     /// Parameters recorded by the starts and monitors that are kept as the last failure.
     pub(super) noted_at_failure: Vec<NotedParameters>,
+    /// True if it was demoted or found running since it was last started or promoted there.
+    pub(super) unpromoted: bool,
 }
 
 impl ResourceHistory {
@@ -125,6 +127,7 @@ impl ResourceHistory {
                 agent: String::new(),
                 noted: Vec::new(),
                 noted_at_failure: Vec::new(),
+                unpromoted: false,
             },
             recorded_state => {
                 let note = |operation| NotedParameters::of(operation, past.fences());
@@ -135,6 +138,7 @@ impl ResourceHistory {
                     agent: past.agent(),
                     noted: since_it_came(operations).map(note).collect(),
                     noted_at_failure: operations.iter().filter(is_failure).map(note).collect(),
+                    unpromoted: is_unpromoted(operations),
                 }
             }
         }
@@ -147,6 +151,22 @@ fn tells_most(name: &[u8], code: i64) -> bool {
         b"monitor" => code == 7,
         _ => matches!(name, b"start" | b"stop" | b"migrate_to" | b"migrate_from" | b"promote" | b"demote"),
     }
+}
+
+/// Returns true if the operations of a resource, which are sorted by time, tell that it is in the unpromoted role: a
+/// demotion, or a monitor that found it running without a start.
+fn is_unpromoted(operations: &[PastOperation<'_>]) -> bool {
+    let (mut runs, mut unpromoted) = (false, false);
+    for operation in operations {
+        (runs, unpromoted) = match (operation.name(), operation.code()) {
+            (b"demote", _) => (true, true),
+            (b"start" | b"promote", 0) => (true, false),
+            (b"stop", 0) | (b"monitor", 7) => (false, false),
+            (b"monitor", 0) if !runs => (true, true),
+            _ => (runs, unpromoted),
+        };
+    }
+    unpromoted
 }
 
 /// Time when a resource ran last, by its operations in the order of their calls; see [`ResourceHistory::ran`]. If a

@@ -96,6 +96,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             id: id(constraint).to_owned(),
             mark: format!("one-or-more:{}", id(earlier)),
             firsts: firsts.to_vec(),
+            task: OrderedTask::Start,
             enough: 1,
             dependents: dependents.to_vec(),
             strength,
@@ -128,13 +129,19 @@ impl<'a, 'i> Reader<'a, 'i> {
         let id = id(constraint).to_owned();
         let one_of_a_clone = is_choice(constraint) && self.set.resource(first).is_clone();
         if let Some(enough) = self.enough.get(&first).copied().or(one_of_a_clone.then_some(1)) {
-            if tasks != OrderedTasks::STARTS {
+            let is_promotion = tasks.first == OrderedTask::Promote;
+            let has_roles = !is_promotion || self.set.resource(first).promotion.is_some();
+            if tasks.then != OrderedTask::Start
+                || !matches!(tasks.first, OrderedTask::Start | OrderedTask::Promote)
+                || !has_roles
+            {
                 return self.report_unsupported(constraint, CHOICE_OF_OTHERS);
             }
             self.set.choices.push(ChoiceOrder {
                 mark: format!("clone-one-or-more:{id}"),
                 id,
                 firsts: self.set.resource(first).members.clone(),
+                task: tasks.first,
                 enough,
                 dependents: vec![then],
                 strength,

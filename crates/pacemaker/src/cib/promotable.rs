@@ -39,14 +39,41 @@ impl CibReading {
     pub const FULL: CibReading = CibReading { guests: GuestReading::Followed, roles: RoleReading::Followed };
 }
 
+/// The instances of a clone.
+pub(super) struct Instances<'a> {
+    /// Their number, without surplus ones.
+    pub(super) count: usize,
+    /// Hosts of those that run, which come first.
+    pub(super) hosts: &'a [HostIdx],
+}
+
 /// Histories of a clone's primitive, from which its instances take their names in node attributes.
 pub(super) struct PartTraces {
     /// The primitive.
-    pub(super) name: String,
+    name: String,
     /// Names of its instances in the status, in order.
-    pub(super) copies: Vec<String>,
+    copies: Vec<String>,
     /// Hosts with an instance, and its name in their histories.
-    pub(super) active: Vec<(HostIdx, String)>,
+    active: Vec<(HostIdx, String)>,
+    /// The same for further instances on these hosts.
+    surplus: Vec<(HostIdx, String)>,
+}
+
+impl PartTraces {
+    /// Traces of a primitive with copies that run: their hosts, in order, and their names.
+    pub(super) fn of(
+        name: String,
+        copies: Vec<String>,
+        running: impl Iterator<Item = (HostIdx, String)>,
+    ) -> PartTraces {
+        let mut traces = PartTraces { name, copies, active: Vec::new(), surplus: Vec::new() };
+        for (host, name) in running {
+            let is_known = traces.active.last().is_some_and(|(last, _)| *last == host);
+            let list = if is_known { &mut traces.surplus } else { &mut traces.active };
+            list.push((host, name));
+        }
+        traces
+    }
 }
 
 /// A history of a clone's primitive on a host.
@@ -74,16 +101,16 @@ fn needs_extra(count: usize, known: &[PartHistory]) -> bool {
     after_all && last_runs < known.len()
 }
 
-/// Histories by instance. A host where none runs adds to those of the next instance that does not run yet.
-fn instance_traces(count: usize, known: &[PartHistory]) -> Vec<InstanceTrace> {
-    let mut traces = vec![InstanceTrace::default(); count];
-    let mut next = 0;
+/// Histories by instance. A host where none runs adds to those of the first instance that was not found running yet.
+fn instance_traces(instances: &Instances<'_>, known: &[PartHistory]) -> Vec<InstanceTrace> {
+    let mut traces = vec![InstanceTrace::default(); instances.count];
     for history in known {
-        let Some(trace) = traces.get_mut(next) else { continue };
         if history.runs {
-            *trace = InstanceTrace { name: Some(history.name.clone()), active: Some(history.host) };
-            next += 1;
-        } else {
+            let number = instances.hosts.iter().position(|host| *host == history.host);
+            if let Some(trace) = number.and_then(|number| traces.get_mut(number)) {
+                *trace = InstanceTrace { name: Some(history.name.clone()), active: Some(history.host) };
+            }
+        } else if let Some(trace) = traces.iter_mut().find(|trace| trace.active.is_none()) {
             trace.name.get_or_insert_with(|| history.name.clone());
         }
     }
@@ -97,14 +124,13 @@ impl Reader<'_, '_> {
             let text = metas.get(newer).or_else(|| metas.get(older));
             text.map_or(1, |text| leading(text).map_or(0, |count| usize::try_from(count).unwrap_or(0)))
         };
-        let on_host = number("promoted-node-max", "master-node-max");
         Promotion {
-            most: if on_host == 0 { 0 } else { number("promoted-max", "master-max") },
+            most: number("promoted-max", "master-max"),
+            per_host: number("promoted-node-max", "master-node-max"),
             unwanted: own.get("target-role").is_some_and(is_unpromoted),
             wishes: Vec::new(),
             greatest: Vec::new(),
             has_extra: false,
-            failed_on: Vec::new(),
         }
     }
 
@@ -123,26 +149,30 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Adds to a promotion the wishes of the agents of one part, for a clone with `count` instances, and whether
-    /// Pacemaker makes up another instance.
-    pub(super) fn read_wishes(&self, promotion: &mut Promotion, count: usize, part: &PartTraces) {
+    /// Adds to a promotion the wishes of the agents of one part, and whether Pacemaker makes up another instance.
+    pub(super) fn read_wishes(
+        &self,
+        promotion: &mut Promotion,
+        instances: &Instances<'_>,
+        part: &PartTraces,
+    ) {
         let known = self.part_histories(part);
-        promotion.has_extra |= needs_extra(count, &known);
-        promotion.wishes.push(self.promotion_wishes(count, part, &known));
+        promotion.has_extra |= needs_extra(instances.count, &known);
+        promotion.wishes.push(self.promotion_wishes(instances, part, &known));
     }
 
     /// By instance and host, the node attribute `master-NAME` of a part. An instance with a history counts only where
     /// its primitive was looked for, and no other instance runs. One without counts everywhere.
     fn promotion_wishes(
         &self,
-        count: usize,
+        instances: &Instances<'_>,
         part: &PartTraces,
         known: &[PartHistory],
     ) -> Vec<Vec<Option<AllocationScore>>> {
         let mut is_open = vec![false; self.set.hosts.len()];
         known.iter().for_each(|history| is_open[history.host.get()] = true);
         part.active.iter().for_each(|(host, _)| is_open[host.get()] = false);
-        let (traces, wishes) = (instance_traces(count, known), self.wishes_by_name());
+        let (traces, wishes) = (instance_traces(instances, known), self.wishes_by_name());
         let row = |(number, trace): (usize, InstanceTrace)| {
             let has_history = trace.name.is_some();
             let name = trace.name.unwrap_or_else(|| format!("{}:{number}", part.name));
@@ -157,6 +187,25 @@ impl Reader<'_, '_> {
             self.set.host_indices().map(on).collect()
         };
         traces.into_iter().enumerate().map(row).collect()
+    }
+
+    /// By host, the node attribute `master-NAME` of an instance that is told apart. If it has a history, it counts only
+    /// where it was looked for.
+    pub(super) fn own_promotion_wishes(&self, name: &str) -> Vec<Option<AllocationScore>> {
+        let traced = self.records_of(name).iter().map(|record| record.host);
+        let idle = self.idle_hosts().get(&NameMark::of(name.as_bytes()));
+        let is_known = |host: &HostIdx| {
+            let state = self.set.host(*host).state;
+            state.online || state.unclean
+        };
+        let known: HashSet<HostIdx> =
+            traced.chain(idle.into_iter().flatten().copied()).filter(is_known).collect();
+        let own = self.wishes_by_name().get(name);
+        let on = |host: HostIdx| {
+            let counts = (known.is_empty() || known.contains(&host)) && self.set.host(host).can_run();
+            own.and_then(|values| values.get(&host)).copied().filter(|_| counts)
+        };
+        self.set.host_indices().map(on).collect()
     }
 
     /// Histories of a primitive by host, in the order of the status.
@@ -185,6 +234,8 @@ impl Reader<'_, '_> {
         for host in self.set.status_order.iter().copied().filter(counts) {
             let histories = std::mem::take(&mut names[host.get()]).into_iter();
             let runs = |name: &String| active.contains(&(host, name.as_str()));
+            let histories = histories
+                .filter(|name| !part.surplus.iter().any(|other| (other.0, &other.1) == (host, name)));
             all.extend(histories.map(|name| PartHistory { host, runs: runs(&name), name }));
         }
         all

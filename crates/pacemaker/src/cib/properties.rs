@@ -59,9 +59,9 @@ impl<'a, 'i> Reader<'a, 'i> {
                 continue;
             };
             // A pair that refers to another one may have a name of its own.
-            if let Some(name) = pair.attribute("name").or_else(|| meant.attribute("name")) {
-                properties.0.push((name, meant.attribute("value").unwrap_or_default()));
-            }
+            let name = pair.attribute("name").or_else(|| meant.attribute("name"));
+            let value = meant.attribute("value").unwrap_or_default();
+            properties.0.extend(name.filter(|_| !stands_for_none(value)).map(|name| (name, value)));
         }
     }
 
@@ -112,6 +112,11 @@ impl<'a> Properties<'a> {
         let mut seen = HashSet::new();
         self.0.iter().copied().filter(move |(name, _)| seen.insert(*name))
     }
+}
+
+/// Returns true for the value that stands for no value.
+pub(super) fn stands_for_none(value: &str) -> bool {
+    value.eq_ignore_ascii_case("#default")
 }
 
 /// An amount of capacity as Pacemaker counts it: in 32 bits, and 0 if it is no number.

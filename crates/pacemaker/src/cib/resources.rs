@@ -62,6 +62,8 @@ pub(super) struct PrimitiveDraft<'a, 'i> {
     /// Elements with its parameters: its own and its template's, its group's, its clone's. Empty if it is not
     /// configured.
     pub(super) sources: Vec<Vec<Node<'a, 'i>>>,
+    /// True for an instance of a promotable clone.
+    pub(super) has_roles: bool,
 }
 
 impl<'a, 'i> PrimitiveDraft<'a, 'i> {
@@ -84,7 +86,7 @@ impl<'a, 'i> PrimitiveDraft<'a, 'i> {
             .map_or(AllocationScore::INFINITY, |_| metas.score("migration-threshold"));
         let timeout = metas.get("failure-timeout").map_or(0, milliseconds);
         rules.timeout = i64::try_from(timeout / 1000).ok().filter(|seconds| *seconds > 0);
-        PrimitiveDraft { resource, reasons, threshold, metas, rules, sources: Vec::new() }
+        PrimitiveDraft { resource, reasons, threshold, metas, rules, sources: Vec::new(), has_roles: false }
     }
 }
 
@@ -224,15 +226,25 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// Finds the hosts of a primitive, and the reasons why it is not supported.
     pub(super) fn settle(&mut self, draft: PrimitiveDraft<'a, 'i>) -> (Resource, Vec<&'static str>) {
-        let PrimitiveDraft { mut resource, mut reasons, threshold, rules, metas, sources } = draft;
+        let PrimitiveDraft { mut resource, mut reasons, threshold, rules, metas, sources, has_roles } = draft;
         let name = resource.id.clone();
         let managed_on = |blocked: bool| resource.managed && !blocked;
         let mut place = self.find_run_places(&name, &rules, managed_on, &mut reasons);
+        if has_roles {
+            self.check_promotable(&mut reasons);
+        }
         if !sources.is_empty() {
             place.changed_since = self.changed_since_failure(&sources, &name);
         }
         resource.failed_on = self.banned_from(&name, threshold, &rules, &place);
         self.settle_on(&mut resource, &place, metas.get("multiple-active"));
+        if let Some(host) = resource.active.filter(|_| has_roles) {
+            resource.promoted = place.roles.promoted.contains(&host);
+            resource.demoted = place.roles.demoted.contains(&host);
+            resource.promotion_failed = place.roles.failed_promotion.contains(&host);
+            let here = self.records_of(&name).iter().find(|record| record.host == host);
+            resource.unpromoted = here.is_some_and(|record| record.history.unpromoted);
+        }
         resource.last_host = self.last_host(&name);
         resource.blocked_by_failure = resource.managed && place.blocked;
         resource.managed &= !place.blocked;
@@ -348,6 +360,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             condition: RunCondition::Sound,
             promoted: false,
             demoted: false,
+            unpromoted: false,
+            promotion_failed: false,
             promotion: None,
             revision: Revision::None,
             failed_on: Vec::new(),

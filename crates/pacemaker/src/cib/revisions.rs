@@ -8,6 +8,7 @@ use super::super::working_set::{Host, Revision};
 use super::document::{child, children};
 use super::history::{NotedParameters, OperationKey};
 use super::parameters::{Parameters, is_read_by_cluster_only, lists};
+use super::properties::stands_for_none;
 use super::spans::{milliseconds, milliseconds_with_unit};
 use super::{HostRecord, Reader, rules};
 
@@ -116,7 +117,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         for pair in sets.into_iter().filter(holds).flat_map(|set| children(set, "nvpair")) {
             let Some(meant) = self.meant(pair) else { continue };
             let name = pair.attribute("name").or_else(|| meant.attribute("name"));
-            if let (Some(name), Some(value)) = (name, meant.attribute("value")) {
+            let value = meant.attribute("value").filter(|value| !stands_for_none(value));
+            if let (Some(name), Some(value)) = (name, value) {
                 to.add(name, value);
             }
         }

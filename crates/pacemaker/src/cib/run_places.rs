@@ -27,15 +27,6 @@ pub(super) struct PastRoles {
     pub(super) failed_promotion: Vec<HostIdx>,
 }
 
-impl PastRoles {
-    /// Adds the roles of another instance.
-    pub(super) fn append(&mut self, mut other: PastRoles) {
-        self.promoted.append(&mut other.promoted);
-        self.demoted.append(&mut other.demoted);
-        self.failed_promotion.append(&mut other.failed_promotion);
-    }
-}
-
 /// Hosts of a primitive, and effects of its failures.
 #[derive(Debug, Default)]
 pub(super) struct RunPlaces {

@@ -4,6 +4,7 @@ use roxmltree::Node;
 
 use super::super::index::ResourceIdx;
 use super::super::number::leading;
+use super::super::promotion::Promotion;
 use super::super::working_set::{Resource, ResourceForm};
 use super::Reader;
 use super::clones::{MOST, TOO_MANY};
@@ -15,9 +16,21 @@ use htools_ganeti::input::error::Result;
 /// Reason why such a clone is not supported.
 const FENCES: &str = "a fence device whose instances are told apart";
 
+/// A clone before its instances are read.
+pub(super) struct UniqueClone<'p, 'a> {
+    pub(super) metas: &'p Properties<'a>,
+    /// Number of its instances.
+    pub(super) count: usize,
+    pub(super) is_promotable: bool,
+    /// Reasons why it is not supported.
+    pub(super) reasons: Vec<&'static str>,
+}
+
 /// An instance: its parts, and reasons why they are not supported.
-struct UniqueInstance {
+struct UniqueInstance<'a> {
     parts: Vec<Resource>,
+    /// Meta attributes of its first part.
+    metas: Option<Properties<'a>>,
     reasons: Vec<&'static str>,
 }
 
@@ -34,14 +47,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(true)
     }
 
-    /// Reads a clone with `count` instances.
-    pub(super) fn read_unique_clone(
-        &mut self,
-        node: Node<'a, 'i>,
-        metas: &Properties<'a>,
-        count: usize,
-        mut reasons: Vec<&'static str>,
-    ) -> Result<()> {
+    /// Reads a clone with its instances.
+    pub(super) fn read_unique_clone(&mut self, node: Node<'a, 'i>, clone: UniqueClone<'_, 'a>) -> Result<()> {
+        let UniqueClone { metas, count, is_promotable, mut reasons } = clone;
         let whole = children(node, "group").next();
         let group = whole.map(|whole| self.draft_group(whole, metas));
         let of_parts = group.as_ref().map_or(metas, |group| &group.metas).clone();
@@ -58,7 +66,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let charges = self.set.charges.len();
         let mut instances = Vec::new();
         for number in 0..if reasons.is_empty() { count } else { 0 } {
-            let mut instance = self.unique_instance(&inner, &inherited, number)?;
+            let mut instance = self.unique_instance(&inner, &inherited, number, is_promotable)?;
             reasons.append(&mut instance.reasons);
             instances.push(instance);
         }
@@ -77,6 +85,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         if let ResourceForm::Clone { unique, per_host: most, .. } = &mut resource.form {
             (*unique, *most) = (true, per_host.unwrap_or(1));
         }
+        if is_promotable {
+            resource.promotion = Some(self.unique_promotion(metas, group.as_ref(), &instances));
+        }
         let clone = self.add(node, resource)?;
         self.note_enough(clone, metas);
         for (number, instance) in instances.into_iter().enumerate() {
@@ -92,8 +103,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         inner: &[Node<'a, 'i>],
         inherited: &Inherited<'a, 'i>,
         number: usize,
-    ) -> Result<UniqueInstance> {
-        let mut instance = UniqueInstance { parts: Vec::new(), reasons: Vec::new() };
+        is_promotable: bool,
+    ) -> Result<UniqueInstance<'a>> {
+        let mut instance = UniqueInstance { parts: Vec::new(), metas: None, reasons: Vec::new() };
         for part in inner {
             let mut draft = self.draft_primitive(*part, inherited)?;
             draft.resource.id = format!("{}:{number}", id(*part));
@@ -101,11 +113,30 @@ impl<'a, 'i> Reader<'a, 'i> {
             if draft.resource.fences() {
                 draft.reasons.push(FENCES);
             }
+            draft.has_roles = is_promotable;
+            instance.metas.get_or_insert_with(|| draft.metas.clone());
             let (resource, mut reasons) = self.settle(draft);
             instance.parts.push(resource);
             instance.reasons.append(&mut reasons);
         }
         Ok(instance)
+    }
+
+    /// The promotion of a clone with these instances.
+    fn unique_promotion(
+        &self,
+        metas: &Properties<'a>,
+        group: Option<&GroupDraft<'a>>,
+        instances: &[UniqueInstance<'a>],
+    ) -> Promotion {
+        let of_primitive = instances.first().and_then(|instance| instance.metas.as_ref());
+        let own = group.map(|group| &group.metas).or(of_primitive).unwrap_or(metas);
+        let parts = instances.first().map_or(0, |instance| instance.parts.len());
+        let of_part = |at: usize| {
+            let names = instances.iter().filter_map(|instance| instance.parts.get(at));
+            names.map(|part| self.own_promotion_wishes(&part.id)).collect()
+        };
+        Promotion { wishes: (0..parts).map(of_part).collect(), ..self.promotion(metas, own) }
     }
 
     /// Adds an instance with its parts.
@@ -114,7 +145,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         clone: ResourceIdx,
         group: Option<&GroupDraft<'a>>,
         number: usize,
-        instance: UniqueInstance,
+        instance: UniqueInstance<'a>,
     ) {
         let whole = group.map(|group| {
             let id = format!("{}:{number}", group.resource.id);

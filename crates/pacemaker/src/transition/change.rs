@@ -59,9 +59,8 @@ impl ResourceChange {
                 RunCondition::Sound => joins && details.left_on.is_empty(),
                 condition => condition == RunCondition::Supposed,
             };
-            let loses_role = details.promoted && !placed.promoted[resource.get()];
-            // A resource cannot migrate to another agent, or out of its role.
-            details.allow_migrate && !loses_role && can_go && details.revision != Revision::Agent && is_left
+            // A resource cannot migrate to another agent.
+            details.allow_migrate && can_go && details.revision != Revision::Agent && is_left
         };
         match (details.active, placed.host(resource)) {
             (None, None) => ResourceChange::Idle,

@@ -69,7 +69,7 @@ fn all_at_once(set: &WorkingSet, change: ResourceChange) -> Actions {
     let mut actions = Actions::default();
     own::add(set, &changes, &mut actions);
     constraints::add(set, &changes, &mut actions);
-    choices::add(set, &changes.by_resource, &mut actions);
+    choices::add(set, &changes, &mut actions);
     actions
 }
 

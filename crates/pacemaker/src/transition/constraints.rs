@@ -5,11 +5,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::score::AllocationScore;
 use super::super::working_set::{
-    OrderStrength, OrderedPair, OrderedTasks, Requirement, ResourceForm, StartOrder, WorkingSet,
+    OrderStrength, OrderedPair, OrderedTask, OrderedTasks, Requirement, ResourceForm, StartOrder, WorkingSet,
 };
 use super::action::ActionTask;
 use super::action::ActionTask::{
-    Fence, MigrateFrom, MigrateTo, Promote, Running, Shutdown, Start, Stop, Stopped, Unfence,
+    Demote, Fence, MigrateFrom, MigrateTo, Promote, Running, Shutdown, Start, Stop, Stopped, Unfence,
 };
 use super::actions::Actions;
 use super::change::ResourceChanges;
@@ -39,8 +39,13 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
         }
     }
     for (at, choice) in set.choices.iter().enumerate() {
-        for pair in choice.stops.iter().filter(|pair| stopped.insert(**pair)) {
-            constraints.stops(*pair, strength(choice.strength), WaitReason::Choice(at));
+        for pair in &choice.stops {
+            let (strength, why) = (strength(choice.strength), WaitReason::Choice(at));
+            if choice.task == OrderedTask::Promote {
+                constraints.stop_before_demotion(*pair, strength, why);
+            } else if stopped.insert(*pair) {
+                constraints.stops(*pair, strength, why);
+            }
         }
     }
     set.groups().for_each(|group| constraints.group(group));
@@ -109,6 +114,12 @@ impl Constraints<'_> {
             None
         };
         self.actions.edge(stopped, stop, strength, why);
+    }
+
+    /// Makes the demotion of the first resource wait for the stop of the second.
+    fn stop_before_demotion(&mut self, pair: OrderedPair, strength: Strength, why: WaitReason) {
+        let stopped = self.end(Stopped, Stop, pair.then, pair.first);
+        self.actions.edge(stopped, self.actions.with(Demote, pair.first), strength, why);
     }
 
     /// Makes a step wait until a primitive was looked for on all hosts, on some of them after unfencing. Resources that

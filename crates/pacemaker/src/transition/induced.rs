@@ -16,7 +16,7 @@ use super::super::promotion::Role;
 use super::super::score::AllocationScore;
 use super::super::working_set::{OrderedTask, OrderedTasks, Revision, RunCondition, WorkingSet};
 use super::change::{ResourceChange, ResourceChanges};
-use super::needs::{Need, needs, only_stops};
+use super::needs::{Need, needs, only_stops, promotion_needs};
 use super::wait::WaitReason;
 
 /// Changes of all resources in the end, and causes of those that do not follow from the resource's own place.
@@ -63,6 +63,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     awaited.for_each(|first| induced.awaited[first.get()] = true);
     let (mut needs, stops) = (needs(set), only_stops(set));
     needs.extend(guest_needs(set, placed));
+    needs.extend(promotion_needs(set));
     induced.unmatched = instances::unmatched(set, placed, &needs);
     while std::mem::take(&mut induced.again) {
         needs.iter().for_each(|need| induced.follow_need(need));
@@ -148,10 +149,10 @@ impl InducedChanges<'_> {
             {
                 ResourceChange::Restart(host)
             }
-            // A group has no live migration to give up. If a group is waited for, it stops whatever its members do,
-            // unless it is unmanaged.
+            // A group or clone has no live migration to give up. If a group is waited for, it stops whatever its members
+            // do, unless it is unmanaged.
             ResourceChange::Migrate { from, to }
-                if !is_group(need.then)
+                if self.set.resource(need.then).is_primitive()
                     && !matches!(need.why, WaitReason::Machine(_))
                     && (!is_group(need.first) || self.set.resource(need.first).managed)
                     && firsts().any(|first| stops(self.of(*first))) =>

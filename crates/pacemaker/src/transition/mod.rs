@@ -71,7 +71,7 @@ pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> T
     own::add(set, &changes, &mut actions);
     roles::add(set, &changes, &mut actions);
     constraints::add(set, &changes, &mut actions);
-    choices::add(set, &changes.by_resource, &mut actions);
+    choices::add(set, &changes, &mut actions);
     if strategy != Strategy::Default {
         room::add(set, &mut actions);
         room::break_circles(set, placed, &mut actions);

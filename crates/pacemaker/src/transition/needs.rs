@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use super::super::index::ResourceIdx;
-use super::super::working_set::{OrderStrength, OrderedTasks, WorkingSet};
+use super::super::working_set::{OrderStrength, OrderedTask, OrderedTasks, WorkingSet};
 use super::wait::WaitReason;
 
 /// Need of a resource for another one, which starts before it.
@@ -51,6 +51,17 @@ pub(crate) fn needs(set: &WorkingSet) -> Vec<Need> {
     needs
 }
 
+/// The orders in which the members of groups are promoted: one after the other.
+pub(super) fn promotion_needs(set: &WorkingSet) -> Vec<Need> {
+    let promotable = set.groups().filter(|group| set.promotion(*group).is_some());
+    let members = promotable.map(|group| (group, set.in_order(group)));
+    let need = |group, pair: &[ResourceIdx]| {
+        let starts = Need::of_starts(pair[0], pair[1], true, WaitReason::Group(group));
+        Need { tasks: OrderedTasks::PROMOTIONS, ..starts }
+    };
+    members.flat_map(|(group, members)| members.windows(2).map(move |pair| need(group, pair))).collect()
+}
+
 /// The mandatory orders of stops alone. They come from choices, or from an order behind another one of the same two
 /// resources that applies to starts only and is not mandatory.
 pub(crate) fn only_stops(set: &WorkingSet) -> Vec<Need> {
@@ -71,7 +82,8 @@ pub(crate) fn only_stops(set: &WorkingSet) -> Vec<Need> {
             stops.push(Need::of_starts(first, then, true, WaitReason::Order(at)));
         }
     }
-    for (at, choice) in set.choices.iter().enumerate() {
+    for (at, choice) in set.choices.iter().enumerate().filter(|(_, choice)| choice.task == OrderedTask::Start)
+    {
         let why = WaitReason::Choice(at);
         let pairs = choice.stops.iter().filter(|_| choice.strength == OrderStrength::Mandatory);
         stops.extend(pairs.map(|pair| Need::of_starts(pair.first, pair.then, true, why)));

@@ -64,7 +64,8 @@ fn marks(set: &WorkingSet, whole: ResourceIdx, why: WaitReason, actions: &mut Ac
             continue;
         }
         let begin = actions.add(TransitionAction::mark(task, whole));
-        let done = actions.add(TransitionAction::mark(end, whole));
+        let is_reached = task == Promote || ends_demotions(set, whole, actions);
+        let done = is_reached.then(|| actions.add(TransitionAction::mark(end, whole)));
         actions.edge(begin, done, Strength::Must, why);
         for member in members {
             let last = if set.resource(*member).is_group() { end } else { task };
@@ -72,6 +73,25 @@ fn marks(set: &WorkingSet, whole: ResourceIdx, why: WaitReason, actions: &mut Ac
             actions.edge(actions.with(last, *member), done, Strength::Must, why);
         }
     }
+}
+
+/// Returns true if the mark behind the demotions of a clone or a group is reached. For a clone, one instance is enough,
+/// whether it is demoted or not. A group never reaches it if a member does not run. Pacemaker quirk: neither does a
+/// group of which only a part is promoted, if another member was just started.
+fn ends_demotions(set: &WorkingSet, whole: ResourceIdx, actions: &Actions) -> bool {
+    let details = set.resource(whole);
+    if details.is_clone() {
+        return details.members.iter().any(|instance| ends_demotions(set, *instance, actions));
+    }
+    if details.is_primitive() {
+        return actions.with(Demote, whole).is_some();
+    }
+    let is_partly = set.is_promoted(whole);
+    details
+        .members
+        .iter()
+        .map(|member| set.resource(*member))
+        .all(|member| member.promoted || member.active.is_some() && (!is_partly || member.unpromoted))
 }
 
 /// Promotes parts one after the other, and demotes them in the opposite order. Parts that keep their roles separate the

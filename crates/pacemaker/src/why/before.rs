@@ -9,7 +9,7 @@ use crate::index::{AttributeIdx, HostIdx, ResourceIdx};
 use crate::placing::{AllPlaced, Assignment, DecidedBy};
 use crate::score::AllocationScore;
 use crate::transition::needs::needs;
-use crate::working_set::{ChoiceOrder, NODE_HEALTH, Strategy, WorkingSet};
+use crate::working_set::{ChoiceOrder, NODE_HEALTH, OrderedTask, Strategy, WorkingSet};
 
 pub(super) struct ClusterBefore<'a> {
     pub(super) set: &'a WorkingSet,
@@ -115,8 +115,9 @@ impl ClusterBefore<'_> {
         let counts = |first: &&ResourceIdx| ChoiceOrder::counts(self.set, **first, is_placed);
         let choices =
             self.set.choices.iter().filter(|choice| choice.dependents.iter().any(|then| is_it(*then)));
-        let mut lacking =
-            choices.filter(|choice| choice.firsts.iter().filter(counts).count() < choice.enough);
+        let mut lacking = choices
+            .filter(|choice| choice.task == OrderedTask::Start)
+            .filter(|choice| choice.firsts.iter().filter(counts).count() < choice.enough);
         let one_of = || lacking.next()?.firsts.iter().copied().find(|first| !counts(&first));
         firsts.find(|first| !is_placed(*first)).or_else(one_of)
     }

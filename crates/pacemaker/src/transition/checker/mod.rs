@@ -12,7 +12,8 @@ use super::{ActionTask, ResourceChange, Transition, WaitReason};
 use crate::index::{AttributeIdx, HostIdx, ResourceIdx};
 use crate::placing::AllPlaced;
 use crate::working_set::{
-    ChoiceOrder, OrderStrength, OrderedTasks, ResourceForm, RunCondition, StartOrder, Strategy, WorkingSet,
+    ChoiceOrder, OrderStrength, OrderedTask, OrderedTasks, ResourceForm, RunCondition, StartOrder, Strategy,
+    WorkingSet,
 };
 use htools_plan::graph::{Precedence, StepIdx};
 use std::collections::{HashMap, HashSet};
@@ -161,6 +162,13 @@ impl TransitionChecker<'_> {
             if action.task == Start && !also_on.is_empty() {
                 self.faults.push(TransitionFault::Misplaced(step));
             }
+            // A demotion and a live migration do not wait for each other, but the stop waits for both.
+            let change = self.change(resource);
+            if action.task == Demote && change.migrates() && change.stops_on() == Some(host) {
+                self.precedes(Some(step), self.step(Stop, resource));
+                now[resource.get()].promoted = false;
+                continue;
+            }
             self.precedes(last[resource.get()].replace(step), Some(step));
             match after(now[resource.get()], action.task, host, action.peer) {
                 Some(next) => now[resource.get()] = next,
@@ -216,7 +224,7 @@ impl TransitionChecker<'_> {
             }
             for first in self.set.primitives(&order.first).iter() {
                 for then in self.set.primitives(&order.then).iter() {
-                    self.pair(*first, *then, order.symmetrical, sides[1].is_group());
+                    self.pair(*first, *then, order.symmetrical, !sides[1].is_primitive());
                 }
             }
         }
@@ -256,8 +264,13 @@ impl TransitionChecker<'_> {
     /// Checks an order after some of several resources. Some are enough, but all that start are waited for.
     fn choice(&mut self, choice: &ChoiceOrder) {
         let set = self.set;
+        let is_promotion = choice.task == OrderedTask::Promote;
+        let task = if is_promotion { Promote } else { Start };
         let runs = |first: &&ResourceIdx| {
-            let runs = |part: &ResourceIdx| self.comes_or_waits(*part);
+            let runs = |part: &ResourceIdx| match is_promotion {
+                true => self.transition.changes.roles[part.get()].ends_promoted,
+                false => self.comes_or_waits(*part),
+            };
             set.resource(**first).is_group() || set.primitives(first).iter().any(runs)
         };
         let are_enough = choice.firsts.iter().filter(runs).count() >= choice.enough;
@@ -270,14 +283,14 @@ impl TransitionChecker<'_> {
             // For a group or a clone, its beginning is enough.
             for first in choice.firsts.iter().filter(|first| set.resource(**first).is_primitive()) {
                 if !self.change(*first).migrates() && !change.migrates() {
-                    self.precedes(self.step(Start, *first), self.step(Start, then));
+                    self.precedes(self.step(task, *first), self.step(Start, then));
                 }
             }
         }
     }
 
-    /// Checks the order of two primitives. Members of a group that waits as a whole migrate without waiting.
-    fn pair(&mut self, first: ResourceIdx, then: ResourceIdx, symmetrical: bool, of_group: bool) {
+    /// Checks the order of two primitives. Parts of a group or clone that waits as a whole migrate without waiting.
+    fn pair(&mut self, first: ResourceIdx, then: ResourceIdx, symmetrical: bool, of_whole: bool) {
         let group = self.set.resource(first).group;
         let in_one_group = group.is_some() && group == self.set.resource(then).group;
         // If members of a group are ordered against their own group, that is a circle, and nothing is promised.
@@ -292,7 +305,7 @@ impl TransitionChecker<'_> {
         if bound && !held && !self.comes_or_waits(first) && other.runs_on().is_some() {
             self.faults.push(TransitionFault::WithoutNeeded(first, then));
         }
-        let goes_on = of_group && other.migrates();
+        let goes_on = of_whole && other.migrates();
         if !one.migrates() && !goes_on {
             let start = self.step(Start, first);
             self.precedes(start, self.step(if other.migrates() { MigrateTo } else { Start }, then));

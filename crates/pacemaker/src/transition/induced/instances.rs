@@ -78,7 +78,9 @@ impl InducedChanges<'_> {
         }
         let is_wanted_here = |part: ResourceIdx| here.is_some() && self.placed.host(part) == here;
         let interrupts = |part: ResourceIdx| {
-            self.interrupts(need, part) && (goes_by_all || is_here(&part))
+            // An instance that arrives by a live migration is a new one there, unless clones interleave.
+            let comes = self.interrupts(need, part) || self.of(part).migrates() && !interleaves;
+            comes && (goes_by_all || is_here(&part))
                 || self.lacks_its_place(part) && (goes_by_all || is_wanted_here(part))
         };
         match now {

@@ -15,7 +15,13 @@ impl InducedChanges<'_> {
         let why = WaitReason::Choice(at);
         let need = |first, then| Need::of_starts(first, then, true, why);
         for then in &choice.dependents {
-            let running = choice.firsts.iter().filter(|first| self.is_there(&need(**first, *then))).count();
+            let is_there = |first: &&ResourceIdx| match choice.task {
+                OrderedTask::Promote => {
+                    ChoiceOrder::counts(set, **first, |part| self.is_to_be_promoted(part))
+                }
+                _ => self.is_there(&need(**first, *then)),
+            };
+            let running = choice.firsts.iter().filter(is_there).count();
             for member in set.primitives(then).iter().filter(|_| running < choice.enough) {
                 self.set(*member, self.of(*member).not_started(), why);
             }

@@ -2,6 +2,7 @@
 
 use super::super::change::{ResourceChange, RoleChange};
 use super::super::needs::Need;
+use super::super::wait::WaitReason;
 use super::state::{InducedChanges, InducedRole};
 use crate::index::{HostIdx, ResourceIdx};
 use crate::working_set::{OrderedTask, Requirement, ResourceForm};
@@ -46,6 +47,10 @@ impl InducedChanges<'_> {
         let set = self.set;
         let firsts = set.primitives(&need.first).into_owned();
         let is_missing = |first: &ResourceIdx| match need.tasks.first {
+            // In a group, a promotion that is left to the next transition is none.
+            OrderedTask::Promote if matches!(need.why, WaitReason::Group(_)) => {
+                !self.role_change(*first).ends_promoted
+            }
             OrderedTask::Promote => !self.is_to_be_promoted(*first),
             _ => self.is_missing(need, *first),
         };
@@ -81,7 +86,7 @@ impl InducedChanges<'_> {
             let here = now.comes_to().or(now.runs_on());
             let is_here = |host: Option<HostIdx>| host.is_some() && host == here;
             let is_promoted = |first: &ResourceIdx| {
-                self.role_change(*first).ends_promoted && (!interleaves || is_here(self.of(*first).runs_on()))
+                self.counts_as_promoted(*first) && (!interleaves || is_here(self.of(*first).runs_on()))
             };
             let promotes = |first: &ResourceIdx| {
                 let on = self.role_change(*first).promoted_on;
@@ -111,6 +116,12 @@ impl InducedChanges<'_> {
             && !self.roles[part.get()].blocked
             && !role.is_blocked
             && self.of(part).runs_on().is_some();
-        role.ends_promoted || comes
+        self.counts_as_promoted(part) || comes
+    }
+
+    /// Returns true if others find a primitive promoted in the end. Pacemaker quirk: an unmanaged group does not count.
+    fn counts_as_promoted(&self, part: ResourceIdx) -> bool {
+        let is_alone = self.set.resource(part).group.is_none();
+        self.role_change(part).ends_promoted && (is_alone || self.set.is_managed(part))
     }
 }
