@@ -12,9 +12,6 @@ use super::properties::Properties;
 use super::resources::{GroupDraft, Inherited};
 use htools_ganeti::input::error::Result;
 
-/// Reason why such a clone is not supported.
-const FENCES: &str = "a fence device whose instances are told apart";
-
 /// An instance: its parts, and reasons why they are not supported.
 struct UniqueInstance {
     parts: Vec<Resource>,
@@ -98,9 +95,6 @@ impl<'a, 'i> Reader<'a, 'i> {
             let mut draft = self.draft_primitive(*part, inherited)?;
             draft.resource.id = format!("{}:{number}", id(*part));
             draft.settle_stickiness();
-            if draft.resource.fences() {
-                draft.reasons.push(FENCES);
-            }
             let (resource, mut reasons) = self.settle(draft);
             instance.parts.push(resource);
             instance.reasons.append(&mut reasons);
