@@ -46,7 +46,9 @@ impl InducedChanges<'_> {
         let set = self.set;
         let firsts = set.primitives(&need.first).into_owned();
         let is_missing = |first: &ResourceIdx| match need.tasks.first {
-            OrderedTask::Promote => !self.is_to_be_promoted(*first),
+            OrderedTask::Promote => {
+                !self.is_to_be_promoted(*first) || self.set.resource(*first).kept_by_ticket
+            }
             _ => self.is_missing(need, *first),
         };
         let comes = |first: &ResourceIdx| match need.tasks.first {
@@ -81,7 +83,7 @@ impl InducedChanges<'_> {
             let here = now.comes_to().or(now.runs_on());
             let is_here = |host: Option<HostIdx>| host.is_some() && host == here;
             let is_promoted = |first: &ResourceIdx| {
-                self.role_change(*first).ends_promoted && (!interleaves || is_here(self.of(*first).runs_on()))
+                self.counts_as_promoted(*first) && (!interleaves || is_here(self.of(*first).runs_on()))
             };
             let promotes = |first: &ResourceIdx| {
                 let on = self.role_change(*first).promoted_on;
@@ -102,6 +104,11 @@ impl InducedChanges<'_> {
             }
             self.set(*member, change, need.why);
         }
+    }
+
+    /// Returns true if a primitive is promoted in the end. One that stays so because of a ticket does not count.
+    fn counts_as_promoted(&self, part: ResourceIdx) -> bool {
+        self.role_change(part).ends_promoted && !self.set.resource(part).kept_by_ticket
     }
 
     /// Returns true if a primitive stays promoted, or is promoted in this transition or the next one.
