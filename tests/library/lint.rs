@@ -22,7 +22,7 @@ fn found(text: &str) -> Vec<LintFinding> {
 }
 
 /// Columns: rule, text replaced, replacement, element that is named, and part of the message.
-const WRONG: [(&str, &str, &str, &str, &str); 29] = [
+const WRONG: [(&str, &str, &str, &str, &str); 31] = [
     (
         "no-fencing",
         r#"name="stonith-enabled" value="false""#,
@@ -229,6 +229,20 @@ const WRONG: [(&str, &str, &str, &str, &str); 29] = [
         "data",
         "needs notifications",
     ),
+    (
+        "no-such-role",
+        "<constraints>",
+        r#"<constraints><rsc_ticket id="x" rsc="web" rsc-role="Promoted" ticket="siteA"/>"#,
+        "x",
+        "web is no promotable clone, and has no role Promoted: the ticket does not keep it",
+    ),
+    (
+        "no-such-role",
+        "<constraints>",
+        r#"<constraints><rsc_colocation id="x" rsc="web" with-rsc="db" with-rsc-role="Master" score="INFINITY"/>"#,
+        "x",
+        "db is no promotable clone, and has no role Master",
+    ),
 ];
 
 #[test]
@@ -273,7 +287,7 @@ fn what_only_looks_like_it_is_no_matter() {
 /// A promoted pair with its file system and address.
 #[test]
 fn promotable_clones_as_they_should_be() {
-    let about = ["promoted-max", "role-not-named", "no-promotion-order", "no-notify"];
+    let about = ["promoted-max", "role-not-named", "no-promotion-order", "no-notify", "no-such-role"];
     let pair = r#"<clone id="data"><meta_attributes id="m"><nvpair id="m0" name="promotable" value="true"/><nvpair id="m1" name="notify" value="true"/><nvpair id="m2" name="promoted-max" value="2"/></meta_attributes><primitive id="disk" class="ocf" provider="linbit" type="drbd"/></clone><group id="all"><primitive id="fs" class="ocf" provider="heartbeat" type="Filesystem"/><primitive id="ip" class="ocf" provider="heartbeat" type="IPaddr2"/></group></resources><constraints><rsc_colocation id="k" rsc="all" with-rsc="data" with-rsc-role="Promoted" score="INFINITY"/><rsc_order id="o9" first="data" first-action="promote" then="fs" then-action="start"/>"#;
     let findings = found(&WELL.replacen("</resources><constraints>", pair, 1));
     assert!(!findings.iter().any(|finding| about.contains(&finding.rule)), "{findings:#?}");

@@ -27,12 +27,12 @@ pub(crate) fn on_several_nodes() -> BTreeSet<PathBuf> {
 
 /// Clusters in which lost nodes are fenced while some actions do not wait for that, or nodes are unfenced.
 pub(crate) fn with_fencing() -> BTreeSet<PathBuf> {
-    recorded("fencing", 10)
+    recorded("fencing", 13)
 }
 
 /// Clusters with clones.
 pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
-    recorded("clones", 47)
+    recorded("clones", 48)
 }
 
 /// Clusters with promotable clones, and with orders of other actions than starts.
@@ -42,7 +42,7 @@ pub(crate) fn promoted() -> BTreeSet<PathBuf> {
 
 /// Clusters with tickets.
 pub(crate) fn with_tickets() -> BTreeSet<PathBuf> {
-    recorded("tickets", 8)
+    recorded("tickets", 16)
 }
 
 /// Clusters whose CIBs use references, other units, or one entry for several objects.

@@ -295,8 +295,11 @@ fn without_quorum_nothing_is_started_or_planned() {
     let policy = r#"name="no-quorum-policy" value="suicide""#;
     let suicide = document.replacen(r#"name="stonith-enabled" value="true""#, policy, 1);
     assert_ne!(suicide, document);
-    let named = "Unsupported: cib: a cluster without quorum that fences itself (no-quorum-policy=suicide)\n";
-    hplace(&[], suicide).code(1).stdout("").stderr(starts_with(named));
+    // A cluster that never had quorum does not fence itself.
+    hplace(&[], suicide.as_str()).code(2).stdout(contains("d        n2  -   stop (there is no quorum)\n"));
+    let had = suicide.replacen(r#"have-quorum="0""#, r#"have-quorum="0" no-quorum-panic="1""#, 1);
+    assert_ne!(had, suicide);
+    hplace(&["--transition"], had).code(2).stdout(contains("fence n2\n"));
 }
 
 #[test]

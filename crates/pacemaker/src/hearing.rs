@@ -36,6 +36,9 @@ impl Placer<'_> {
         if self.set.resource(colocation.primary).is_clone() {
             return self.apply_clone(resource, at);
         }
+        if self.set.counts_for_primary_alone(colocation) {
+            return;
+        }
         // A group that is only half placed has no place yet.
         if !matches!(self.progress[colocation.primary.get()], PlacingState::Done(_)) {
             return;

@@ -7,7 +7,7 @@ use super::working_set::{Resource, ResourceForm, WorkingSet};
 
 impl WorkingSet {
     /// Fills the score tables of all resources: base scores, unmanaged resources, location constraints, node health,
-    /// stickiness, failures, exclusive locations, guest nodes and tickets.
+    /// stickiness, failures, tickets, wishes for promotions, exclusive locations and guest nodes.
     pub fn set_scores(&mut self) {
         self.fill_scores(&mut AdditionLog::off());
     }
@@ -36,10 +36,11 @@ impl WorkingSet {
         for resource in self.resource_indices() {
             self.add_own(resource, log);
         }
+        // Wishes for promotions do not count on hosts that tickets forbid.
+        self.forbid_by_tickets(log);
         self.add_promotion_wishes(log);
         self.noting(log, ScoreSource::Exclusive, Self::confine);
         self.noting(log, ScoreSource::Guest, Self::keep_from_guests);
-        self.forbid_by_tickets(log);
     }
 
     /// Changes tables, and notes all differences with the same source.

@@ -47,15 +47,21 @@ impl Placer<'_> {
             }
             scores.push(score);
         }
+        // If a ticket is missing, the order by the scores without it counts for equal ones.
+        let own: HashMap<ResourceIdx, AllocationScore> =
+            scores.iter().map(|one| (one.instance, one.score)).collect();
+        let lacks_ticket = !set.promotion_tickets(clone).is_empty();
         self.add_wishes_of_others(clone, &mut scores);
         let wanted = self.wanted_by_others(clone);
         let turns: HashMap<ResourceIdx, usize> =
             sequence.iter().enumerate().map(|(turn, instance)| (*instance, turn)).collect();
         scores.sort_by_cached_key(|one| {
-            let turn = turns.get(&one.instance).filter(|_| one.score > AllocationScore::MINUS_INFINITY);
+            let has_turn = lacks_ticket || one.score > AllocationScore::MINUS_INFINITY;
+            let turn = turns.get(&one.instance).filter(|_| has_turn);
+            let own = own.get(&one.instance).filter(|_| lacks_ticket).map(Reverse);
             let runs = set.primitives(&one.instance).iter().any(|part| set.resource(*part).active.is_some());
             let rank = self.instance_rank(one.instance, &wanted);
-            (Reverse(one.score), !set.is_promoted(one.instance), !runs, rank, turn)
+            (Reverse(one.score), !set.is_promoted(one.instance), !runs, rank, own, turn)
         });
         let number = set.resource(clone).members.len();
         let extra = promotion.has_extra.then(|| {
@@ -97,14 +103,23 @@ impl Placer<'_> {
         let OwnPromotion { promotion, locations, number, host } = own;
         let set = self.set;
         let instance = score.instance;
-        let is_managed = |part: &ResourceIdx| set.is_managed(*part);
+        // A member that a ticket keeps as it is does not make its group unmanaged.
+        let is_group = set.resource(instance).is_group();
+        let is_managed = |part: &ResourceIdx| {
+            if is_group { set.may_manage_by_itself(*part) && !set.frozen } else { set.is_managed(*part) }
+        };
         if set.is_promoted(instance) && !set.primitives(&instance).iter().all(is_managed) {
             return score.add(PromotionSource::Unmanaged, AllocationScore::INFINITY);
         }
         if promotion.unwanted {
             return score.add(PromotionSource::TargetRole, AllocationScore::MINUS_INFINITY);
         }
-        match promotion.wish(number, host) {
+        // The wish of a part does not count where that is unwanted, as an unmanaged one can be.
+        let parts = set.primitives(&instance);
+        let counts = |part: &ResourceIdx| self.tables[part.get()].or_never(host) >= AllocationScore::ZERO;
+        let counting = parts.iter().enumerate().filter(|(_, part)| counts(part));
+        let wishes = counting.filter_map(|(at, _)| promotion.part_wish(at, number, host));
+        match wishes.reduce(AllocationScore::plus) {
             Some(wish) => score.add(PromotionSource::Agent, wish),
             None => score.add(PromotionSource::Unasked, AllocationScore::of(UNASKED)),
         }
@@ -163,7 +178,8 @@ impl Placer<'_> {
     }
 
     /// Adds to scores of at least 0 those of the clone on their hosts, and the wishes of resources that want to be with
-    /// its promoted instances, or with which these want to be. The result stays in the scores of the clone.
+    /// its promoted instances, or with which these want to be. A missing ticket forbids the promotion of all of them.
+    /// The result stays in the scores of the clone.
     fn add_wishes_of_others(&mut self, clone: ResourceIdx, scores: &mut [PromotionScore]) {
         let set = self.set;
         let is_fixed = |one: &PromotionScore| {
@@ -209,6 +225,12 @@ impl Placer<'_> {
                     one.score = new;
                 }
             }
+        }
+        let never = AllocationScore::MINUS_INFINITY;
+        for at in set.promotion_tickets(clone) {
+            set.host_indices().for_each(|host| wanted.add_or_set(host, never));
+            let counting = scores.iter_mut().zip(&counting).filter(|(_, host)| host.is_some());
+            counting.for_each(|(one, _)| one.add(PromotionSource::Ticket(at), never));
         }
         self.tables[clone.get()] = wanted;
     }

@@ -42,12 +42,6 @@ pub struct Promotion {
 }
 
 impl Promotion {
-    /// Wish of the agents of an instance, by its number, on a host: the sum over its parts.
-    pub(super) fn wish(&self, number: usize, host: HostIdx) -> Option<AllocationScore> {
-        let parts = (0..self.wishes.len()).filter_map(|part| self.part_wish(part, number, host));
-        parts.reduce(AllocationScore::plus)
-    }
-
     /// Wish of the agent of a part of an instance, by their numbers, on a host.
     pub(super) fn part_wish(&self, part: usize, number: usize, host: HostIdx) -> Option<AllocationScore> {
         let row = self.wishes.get(part).and_then(|instances| instances.get(number))?;
@@ -72,6 +66,8 @@ pub enum PromotionSource {
     Partial,
     /// A location, in [`WorkingSet::promotion_locations`](crate::WorkingSet::promotion_locations).
     Location(usize),
+    /// A ticket is missing: the position of the constraint in [`Tickets::rules`](super::tickets::Tickets::rules).
+    Ticket(usize),
     /// The score of the whole clone on the host.
     Clone,
     /// A colocation, in [`WorkingSet::colocations`](crate::WorkingSet::colocations).

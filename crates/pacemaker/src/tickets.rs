@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use htools_model::words;
 
 use super::index::ResourceIdx;
+use super::resource::Resource;
 
 words!(
     /// The `loss-policy` of a ticket constraint: reaction to a ticket that is not granted.
@@ -19,6 +20,31 @@ words!(
         Freeze = "freeze",
     }
 );
+
+/// Role in which a resource needs a ticket (`rsc-role`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TicketRole {
+    /// It needs the ticket to run.
+    #[default]
+    Running,
+    /// It needs the ticket to be promoted.
+    Promoted,
+    /// It needs the ticket to run unpromoted, or to be stopped. By `freeze` and `fence`, all that runs goes on.
+    Unpromoted,
+}
+
+/// Effect of a ticket constraint on a primitive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TicketEffect {
+    /// None.
+    Nothing,
+    /// It runs nowhere.
+    Forbidden,
+    /// It runs nowhere, and its nodes are fenced.
+    Fenced,
+    /// It stays as it is, and nothing manages it.
+    Kept,
+}
 
 /// State of a ticket in this cluster. A ticket that the cluster does not know is not granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,7 +71,9 @@ pub struct TicketRule {
     pub ticket: String,
     /// The resource that needs it.
     pub resource: ResourceIdx,
-    /// Reaction if the ticket is not granted.
+    /// The role in which the resource needs it.
+    pub role: TicketRole,
+    /// Reaction if the ticket is not granted. In a cluster without fencing, `fence` is read as `stop`.
     pub policy: LossPolicy,
 }
 
@@ -64,13 +92,29 @@ impl Tickets {
         self.states.get(&rule.ticket).copied().unwrap_or_default()
     }
 
-    /// Returns true if a rule keeps a running resource as it is.
-    pub(super) fn keeps(&self, rule: &TicketRule) -> bool {
-        !self.state(rule).granted && rule.policy == LossPolicy::Freeze
-    }
-
-    /// Returns true if a rule has nodes fenced.
-    pub(super) fn fences(&self, rule: &TicketRule) -> bool {
-        !self.state(rule).granted && rule.policy == LossPolicy::Fence
+    /// Effect of a rule on a primitive that it is about, apart from its promotion.
+    pub(super) fn effect(&self, rule: &TicketRule, part: &Resource) -> TicketEffect {
+        let state = self.state(rule);
+        if state.allows() {
+            return TicketEffect::Nothing;
+        }
+        // In standby, the ticket is given up in an orderly way.
+        let is_lost = !state.granted;
+        let is_concerned = match rule.role {
+            TicketRole::Promoted => part.promoted,
+            TicketRole::Running | TicketRole::Unpromoted => part.active.is_some(),
+        };
+        match (rule.role, rule.policy) {
+            (_, LossPolicy::Stop) => TicketEffect::Forbidden,
+            (TicketRole::Unpromoted, LossPolicy::Freeze | LossPolicy::Fence) if is_lost && is_concerned => {
+                TicketEffect::Nothing
+            }
+            (TicketRole::Unpromoted, _) => TicketEffect::Forbidden,
+            (_, LossPolicy::Freeze) if is_lost && is_concerned => TicketEffect::Kept,
+            (_, LossPolicy::Fence) if is_lost && is_concerned => TicketEffect::Fenced,
+            // It concerns promotions alone.
+            (TicketRole::Promoted, _) => TicketEffect::Nothing,
+            (TicketRole::Running, _) => TicketEffect::Forbidden,
+        }
     }
 }

@@ -12,7 +12,8 @@ impl Placer<'_> {
     pub(super) fn apply_clone(&mut self, resource: ResourceIdx, at: usize) {
         let set = self.set;
         let colocation = &set.colocations[at];
-        let role = colocation.primary_role;
+        let is_aside = set.counts_for_primary_alone(colocation);
+        let role = colocation.primary_role.filter(|_| !is_aside);
         if !matches!(self.progress[colocation.primary.get()], PlacingState::Done(_)) {
             return;
         }
@@ -31,12 +32,16 @@ impl Placer<'_> {
         let is_must = colocation.score == AllocationScore::INFINITY;
         let interleaves =
             matches!(set.resource(colocation.dependent).form, ResourceForm::Clone { interleave: true, .. });
+        if is_aside && !interleaves {
+            return;
+        }
         if interleaves && role.is_none() {
             let table = &self.tables[resource.get()];
             let hosts = table.iter().map(|(host, _)| host).collect();
             let hosts = self.preference.sorted(hosts, table, None);
             let near = hosts.into_iter().find(|host| places.contains(host));
-            if near.is_some() || is_must {
+            // A role that the clone does not have matters only if no instance has a place.
+            if near.is_some() && !is_aside || near.is_none() && is_must {
                 // In a group, the member that stands for it counts, and that may have no place.
                 let mut beside = instances.iter().filter(|one| {
                     near.is_some() && self.whole_place(**one) == near && self.has_role(**one, role)

@@ -396,6 +396,12 @@ impl WorkingSet {
         colocation.influence || self.resource(colocation.primary).active.is_none()
     }
 
+    /// Returns true if a colocation does not count for the places of its dependent. Pacemaker has this quirk for a role
+    /// that the primary does not have.
+    pub(super) fn counts_for_primary_alone(&self, colocation: &Colocation) -> bool {
+        colocation.primary_role.is_some() && self.resource(colocation.primary).promotion.is_none()
+    }
+
     /// Returns true if a lost host can be fenced. Without quorum, it must still be a member.
     pub(super) fn can_fence(&self, host: HostIdx) -> bool {
         self.fencing && (self.without_quorum.is_none() || self.host(host).state.online)

@@ -1,5 +1,6 @@
 //! Explanation of the role of an instance of a promotable clone.
 
+use super::changes::ticket;
 use crate::model::shown::shown_name;
 use crate::pacemaker::promotion::{PromotionPart, PromotionSource};
 use crate::pacemaker::why::PlacementExplainer;
@@ -14,15 +15,15 @@ pub(super) fn line(
     let set = explainer.set;
     let (score, is_promoted) = explainer.promotion(resource)?;
     let host = score.host?;
-    let role = match is_promoted {
-        _ if changes.roles[resource.get()].is_blocked => {
-            "It is not promoted, as something that it needs is missing"
-        }
-        true => "It is promoted",
-        false if score.score < AllocationScore::ZERO => {
-            "It is not promoted, as its promotion score is below 0"
-        }
-        false => "It is not promoted, as enough others are",
+    let change = changes.roles[resource.get()];
+    let role = if change.is_blocked {
+        "It is not promoted, as something that it needs is missing"
+    } else if is_promoted || change.ends_promoted {
+        "It is promoted"
+    } else if score.score < AllocationScore::ZERO {
+        "It is not promoted, as its promotion score is below 0"
+    } else {
+        "It is not promoted, as enough others are"
     };
     let parts: Vec<String> = score.parts.iter().map(|part| part_text(set, part)).collect();
     let on = shown_name(&set.host(host).name);
@@ -38,6 +39,7 @@ fn part_text(set: &WorkingSet, part: &PromotionPart) -> String {
         PromotionSource::Partial => "a member without a node".to_owned(),
         PromotionSource::Failed => "failed promotion".to_owned(),
         PromotionSource::Location(at) => format!("location {}", shown_name(&set.promotion_locations[at].id)),
+        PromotionSource::Ticket(at) => ticket(set, &set.tickets.rules[at]),
         PromotionSource::Clone => "score of the clone".to_owned(),
         PromotionSource::Colocation(at) => format!("colocation {}", shown_name(&set.colocations[at].id)),
     };

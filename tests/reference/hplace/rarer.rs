@@ -40,7 +40,7 @@ pub fn without_quorum(xml: &str, random: &mut Random) -> String {
     xml.replacen(r#"have-quorum="1""#, r#"have-quorum="0""#, 1).replacen(SET, &policy, 1)
 }
 
-/// The same CIB in which some resources need tickets.
+/// The same CIB in which some resources need tickets, some of them for a role.
 pub fn with_tickets(xml: &str, random: &mut Random) -> String {
     let mut rules = String::new();
     for tag in ["<primitive ", "<group ", "<clone "] {
@@ -49,8 +49,11 @@ pub fn with_tickets(xml: &str, random: &mut Random) -> String {
             if (tag == "<clone " || !is_cloned) && random.chance(0.4) {
                 let policy = random.pick(&["stop", "demote", "fence", "freeze", "freeze"]);
                 let ticket = random.pick(&["here", "there", "never"]);
+                let role =
+                    random.pick(&["", "", "", "Started", "Promoted", "Promoted", "Unpromoted", "Stopped"]);
+                let role = if role.is_empty() { String::new() } else { format!(r#" rsc-role="{role}""#) };
                 rules += &format!(
-                    r#"<rsc_ticket id="{id}-{ticket}" rsc="{id}" ticket="{ticket}" loss-policy="{policy}"/>"#
+                    r#"<rsc_ticket id="{id}-{ticket}" rsc="{id}"{role} ticket="{ticket}" loss-policy="{policy}"/>"#
                 );
             }
             String::new()

@@ -9,7 +9,7 @@ use super::super::index::ResourceIdx;
 use super::super::number::{is_true, leading};
 use super::super::promotion::Role;
 use super::super::score::AllocationScore;
-use super::super::working_set::{Colocation, Unsupported};
+use super::super::working_set::{Colocation, ResourceForm, Unsupported};
 use super::Reader;
 use super::document::{child, children, id, required, wrong};
 use super::locations::score;
@@ -76,10 +76,12 @@ impl<'a, 'i> Reader<'a, 'i> {
         roles: ColocatedRoles,
     ) -> Option<&'static str> {
         let has_roles = |resource: ResourceIdx| self.set.resource(resource).promotion.is_some();
-        if roles.dependent.is_some() && !has_roles(dependent)
-            || roles.primary.is_some() && !has_roles(primary)
-        {
+        if roles.dependent.is_some() && !has_roles(dependent) {
             return Some("a colocation for a role that the resource does not have");
+        }
+        if roles.primary.is_some() && !has_roles(primary) {
+            let is_unknown = roles.dependent.is_some() || score == AllocationScore::MINUS_INFINITY;
+            return is_unknown.then_some("a colocation for a role that the other resource does not have");
         }
         roles.dependent?;
         if self.set.resource(primary).is_group() && !score.is_infinite() {
@@ -95,6 +97,22 @@ impl<'a, 'i> Reader<'a, 'i> {
         } else {
             None
         }
+    }
+
+    /// The roles that count in a colocation. For a primary without roles, that of the primary does not, where
+    /// resources are kept apart, or where the dependent goes by all instances of a clone.
+    fn counting_roles(
+        &self,
+        dependent: ResourceIdx,
+        primary: ResourceIdx,
+        score: AllocationScore,
+        roles: ColocatedRoles,
+    ) -> ColocatedRoles {
+        let (dependent, primary) = (self.set.resource(dependent), self.set.resource(primary));
+        let interleaves = matches!(dependent.form, ResourceForm::Clone { interleave: true, .. });
+        let goes_by_all = primary.is_clone() && score == AllocationScore::INFINITY && !interleaves;
+        let is_without = primary.promotion.is_none() && (score < AllocationScore::ZERO || goes_by_all);
+        ColocatedRoles { primary: roles.primary.filter(|_| !is_without), ..roles }
     }
 
     /// Returns true for a clone without roles, unless it has an instance for every host and must be with others.
@@ -225,6 +243,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             self.report_unsupported(constraint, reason);
             return Ok(());
         }
+        let roles = self.counting_roles(dependent, primary, score, roles);
         let influence =
             constraint.attribute("influence").map_or(self.set.resource(dependent).critical, is_true);
         self.set.colocations.push(Colocation {

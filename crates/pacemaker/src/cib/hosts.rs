@@ -237,17 +237,24 @@ impl<'a, 'i> Reader<'a, 'i> {
             _ => Membership::Gone,
         };
         let is_set = |name| transient.get(name).or_else(|| own.get(name)).is_some_and(is_true);
-        if transient.get("terminate").is_some() {
-            self.report_unsupported(node, "its fencing is asked for (terminate)");
-        } else if membership == Membership::Joining {
+        let is_here = matches!(membership, Membership::Joined | Membership::Joining);
+        let is_given_up = self.panics || !shutdown && asks_for_fencing(own, transient);
+        let is_fenced = self.set.fencing && is_here && is_given_up;
+        if membership == Membership::Joining && !is_fenced {
             self.report_unsupported(node, "a node that is about to join");
         }
         HostState {
-            online: membership == Membership::Joined,
+            online: membership == Membership::Joined || is_fenced,
             standby: is_set("standby"),
             maintenance: is_set("maintenance"),
             shutting_down: shutdown,
-            unclean: membership == Membership::Lost,
+            unclean: membership == Membership::Lost || is_fenced,
         }
     }
+}
+
+/// Returns true if an attribute of a node asks for its fencing.
+fn asks_for_fencing(own: &Properties<'_>, transient: &Properties<'_>) -> bool {
+    let asked = transient.get("terminate").or_else(|| own.get("terminate"));
+    asked.is_some_and(|asked| is_true(asked) || leading(asked).is_some_and(|since| since > 0))
 }

@@ -46,13 +46,28 @@ impl Reader<'_, '_> {
             let waits = self.set.resource_indices().filter(|resource| {
                 let details = self.set.resource(*resource);
                 let waits = self.set.requirement(*resource) == Requirement::Quorum;
-                let is_unsure = !is_known(&details.id) || self.is_of_another_instance(*resource, host);
+                let is_unsure = match self.is_told_apart(*resource) {
+                    true => !self.tells_of(host, &details.id),
+                    false => !is_known(&details.id) || self.is_of_another_instance(*resource, host),
+                };
                 details.is_primitive() && waits && is_unsure
             });
             for resource in waits.collect::<Vec<_>>() {
                 self.set.resources[resource.get()].unsure_on.push(host);
             }
         }
+    }
+
+    /// Returns true for a part of an instance that is told apart from others.
+    fn is_told_apart(&self, resource: ResourceIdx) -> bool {
+        self.set.clone_of(resource).is_some_and(|clone| self.set.resource(clone).is_unique())
+    }
+
+    /// Returns true if a host has a history with exactly this name.
+    fn tells_of(&self, host: HostIdx, name: &str) -> bool {
+        let idle = self.idle.get(host.get()).map(|marks| marks.names()).unwrap_or_default();
+        self.records_of(name).iter().any(|record| record.host == host)
+            || idle.contains(&NameMark::of(name.as_bytes()))
     }
 
     /// Returns true if a host tells of another instance of a cloned group: the one that runs there, or else the first

@@ -45,7 +45,7 @@ use std::io::Read;
 use roxmltree::Node;
 
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
-use super::number::is_true;
+use super::number::{is_true, leading};
 use super::score::{AllocationScore, ScoreTable};
 use super::working_set::{Colocation, FenceAction, QuorumPolicy, Strategy, Unsupported, WorkingSet};
 use dates::ClusterTime;
@@ -201,6 +201,8 @@ struct Reader<'a, 'i> {
     follows_roles: bool,
     /// True if promoted instances are demoted without quorum.
     demotes_without_quorum: bool,
+    /// True if the cluster fences all its members, as it lost its quorum.
+    panics: bool,
     /// The supported guest nodes.
     guests: Vec<GuestDraft<'a, 'i>>,
 }
@@ -253,6 +255,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             wishes_by_name: OnceCell::new(),
             follows_roles: false,
             demotes_without_quorum: false,
+            panics: false,
             guests: Vec::new(),
         }
     }
@@ -265,6 +268,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.read_orphans();
         self.read_tags();
         self.read_tickets()?;
+        self.drop_wishes_on_absent_hosts();
         self.weigh_lost_hosts();
         self.read_locations()?;
         self.read_colocations()?;
@@ -337,16 +341,16 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.cluster_name = options.get("cluster-name");
         self.watchdog = options.flag("have-watchdog", false);
         if !self.root.attribute("have-quorum").is_some_and(is_true) {
-            match options.get("no-quorum-policy").unwrap_or_default() {
+            match options.get("no-quorum-policy").unwrap_or_default().to_ascii_lowercase().as_str() {
                 "ignore" => {}
                 "freeze" => self.set.without_quorum = Some(QuorumPolicy::Freeze),
-                "suicide" => self.report_unsupported(
-                    self.root,
-                    "a cluster without quorum that fences itself (no-quorum-policy=suicide)",
-                ),
-                // The policy `demote` stops resources that have no roles.
+                // The policy `demote` stops resources that have no roles. A cluster fences itself only if it had quorum
+                // before.
                 policy => {
                     self.demotes_without_quorum = policy == "demote";
+                    let had_quorum =
+                        self.root.attribute("no-quorum-panic").is_some_and(|had| leading(had) != Some(0));
+                    self.panics = policy == "suicide" && had_quorum;
                     self.set.without_quorum = Some(QuorumPolicy::Stop);
                 }
             }

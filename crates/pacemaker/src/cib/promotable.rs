@@ -208,6 +208,20 @@ impl Reader<'_, '_> {
         self.set.host_indices().map(on).collect()
     }
 
+    /// Drops the wishes on hosts that, by what was read later, run nothing.
+    pub(super) fn drop_wishes_on_absent_hosts(&mut self) {
+        let set = &mut self.set;
+        let absent: Vec<usize> =
+            set.host_indices().filter(|host| !set.host(*host).can_run()).map(HostIdx::get).collect();
+        let promotions = set.resources.iter_mut().filter_map(|resource| resource.promotion.as_mut());
+        for row in promotions.flat_map(|promotion| promotion.wishes.iter_mut().flatten()) {
+            row.iter_mut()
+                .enumerate()
+                .filter(|(host, _)| absent.contains(host))
+                .for_each(|(_, wish)| *wish = None);
+        }
+    }
+
     /// Histories of a primitive by host, in the order of the status.
     fn part_histories(&self, part: &PartTraces) -> Vec<PartHistory> {
         let mut names: Vec<Vec<String>> = vec![Vec::new(); self.set.hosts.len()];

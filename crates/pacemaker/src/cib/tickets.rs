@@ -4,10 +4,11 @@ use roxmltree::Node;
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::is_true;
-use super::super::tickets::{LossPolicy, TicketRule};
+use super::super::tickets::{LossPolicy, TicketEffect, TicketRole, TicketRule};
 use super::super::working_set::Unsupported;
 use super::Reader;
 use super::document::{child, children, id, required, wrong};
+use super::roles;
 use htools_ganeti::input::error::Result;
 
 impl<'a, 'i> Reader<'a, 'i> {
@@ -40,42 +41,47 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     fn read_ticket_rule(&mut self, constraint: Node<'a, 'i>) -> Result<()> {
         let ticket = required(self.source, constraint, "ticket")?;
-        let word = constraint.attribute("loss-policy").unwrap_or(LossPolicy::Stop.as_str());
-        let Ok(policy) = word.to_ascii_lowercase().parse::<LossPolicy>() else {
-            return Err(wrong(self.source, constraint, &format!("'{word}' is no loss-policy")));
-        };
-        let sets: Vec<Node<'a, 'i>> = children(constraint, "resource_set").collect();
-        let mut named: Vec<ResourceIdx> = Vec::new();
-        if sets.is_empty() {
-            let name = required(self.source, constraint, "rsc")?;
-            named.extend(self.named(constraint, name)?.all);
-        }
-        for set in sets {
-            named.extend(self.members_of_set(constraint, set)?);
-        }
-        // A promotable resource is only demoted by some of these rules.
-        if named.iter().any(|resource| self.set.resource(*resource).promotion.is_some()) {
-            self.report_unsupported(constraint, "a ticket for a promotable clone");
-            return Ok(());
-        }
-        self.set.tickets.rules.extend(named.into_iter().map(|resource| TicketRule {
+        let policy = constraint.attribute("loss-policy").map(|word| {
+            let known = word.to_ascii_lowercase().parse::<LossPolicy>();
+            known.map_err(|_| wrong(self.source, constraint, &format!("'{word}' is no loss-policy")))
+        });
+        let policy = policy.transpose()?;
+        let fencing = self.set.fencing;
+        let rule = |resource: ResourceIdx, role: TicketRole| TicketRule {
             id: id(constraint).to_owned(),
             ticket: ticket.to_owned(),
             resource,
-            policy,
-        }));
+            role,
+            policy: match policy {
+                Some(LossPolicy::Fence) if !fencing => LossPolicy::Stop,
+                Some(policy) => policy,
+                None if role == TicketRole::Promoted => LossPolicy::Demote,
+                None => LossPolicy::Stop,
+            },
+        };
+        let sets: Vec<Node<'a, 'i>> = children(constraint, "resource_set").collect();
+        if sets.is_empty() {
+            let name = required(self.source, constraint, "rsc")?;
+            let role = role(constraint, "rsc-role").unwrap_or_default();
+            let named = self.named(constraint, name)?.all;
+            self.set.tickets.rules.extend(named.into_iter().map(|resource| rule(resource, role)));
+        }
+        for set in sets {
+            let role = role(set, "role").unwrap_or_default();
+            let members = self.members_of_set(constraint, set)?;
+            self.set.tickets.rules.extend(members.into_iter().map(|resource| rule(resource, role)));
+        }
         Ok(())
     }
 
     /// Marks the hosts for fencing that run resources whose ticket was lost. It does not matter if anyone manages these.
     fn fence_for_tickets(&mut self) {
         let set = &self.set;
-        let rules = set.tickets.rules.iter().filter(|rule| set.fencing && set.tickets.fences(rule));
-        let fenced = rules.flat_map(|rule| {
-            let parts = set.primitives(&rule.resource).into_owned();
-            parts
-                .into_iter()
-                .flat_map(|part| set.resource(part).active_hosts().map(|host| (rule.id.clone(), host)))
+        let fenced = set.tickets.rules.iter().flat_map(|rule| {
+            let parts = set.primitives(&rule.resource).into_owned().into_iter();
+            let parts = parts.map(move |part| set.resource(part));
+            let fenced = parts.filter(move |part| set.tickets.effect(rule, part) == TicketEffect::Fenced);
+            fenced.flat_map(|part| part.active_hosts().map(|host| (rule.id.clone(), host)))
         });
         for (id, host) in fenced.collect::<Vec<(String, HostIdx)>>() {
             if self.set.host(host).guest.is_some() {
@@ -87,17 +93,25 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 }
 
+/// The role that an attribute of a ticket constraint names; `None` for a word that is no role.
+fn role(node: Node<'_, '_>, name: &str) -> Option<TicketRole> {
+    match node.attribute(name) {
+        None | Some("Started") => Some(TicketRole::Running),
+        Some("Stopped") => Some(TicketRole::Unpromoted),
+        Some(word) if roles::is_promoted(word) => Some(TicketRole::Promoted),
+        Some(word) if roles::is_unpromoted(word) => Some(TicketRole::Unpromoted),
+        Some(_) => None,
+    }
+}
+
 /// Reason why a ticket constraint is not supported, if any.
 fn unsupported_reason(constraint: Node<'_, '_>) -> Option<&'static str> {
-    // A role applies only to promotable clones, for which tickets are not supported.
-    let role = |node: Node<'_, '_>, name| node.attribute(name).is_some_and(|role| role != "Started");
-    if role(constraint, "rsc-role") {
-        return Some("a ticket for a role");
+    const UNKNOWN: &str = "a ticket for an unknown role";
+    if role(constraint, "rsc-role").is_none() {
+        return Some(UNKNOWN);
     }
-    children(constraint, "resource_set").find_map(|set| {
-        if role(set, "role") {
-            return Some("a ticket for a role");
-        }
-        set.has_attribute("id-ref").then_some("a set by reference (id-ref)")
+    children(constraint, "resource_set").find_map(|set| match role(set, "role") {
+        None => Some(UNKNOWN),
+        Some(_) => set.has_attribute("id-ref").then_some("a set by reference (id-ref)"),
     })
 }

@@ -13,9 +13,6 @@ use super::properties::Properties;
 use super::resources::{GroupDraft, Inherited};
 use htools_ganeti::input::error::Result;
 
-/// Reason why such a clone is not supported.
-const FENCES: &str = "a fence device whose instances are told apart";
-
 /// A clone before its instances are read.
 pub(super) struct UniqueClone<'p, 'a> {
     pub(super) metas: &'p Properties<'a>,
@@ -110,9 +107,6 @@ impl<'a, 'i> Reader<'a, 'i> {
             let mut draft = self.draft_primitive(*part, inherited)?;
             draft.resource.id = format!("{}:{number}", id(*part));
             draft.settle_stickiness();
-            if draft.resource.fences() {
-                draft.reasons.push(FENCES);
-            }
             draft.has_roles = is_promotable;
             instance.metas.get_or_insert_with(|| draft.metas.clone());
             let (resource, mut reasons) = self.settle(draft);

@@ -6,6 +6,7 @@ mod complaint;
 mod constraints;
 mod options;
 mod promotables;
+mod roles;
 mod tickets;
 
 pub(crate) use complaint::NameSuggestion;
@@ -58,7 +59,7 @@ const fn rule(
 }
 
 /// All rules, in the order in which findings are shown.
-const RULES: [LintRule; 21] = [
+const RULES: [LintRule; 22] = [
     rule("no-fencing", LintSeverity::Error, options::no_fencing),
     rule("unknown-strategy", LintSeverity::Error, options::unknown_strategy),
     rule("utilization-ignored", LintSeverity::Warning, options::utilization_ignored),
@@ -79,6 +80,7 @@ const RULES: [LintRule; 21] = [
     rule("role-not-named", LintSeverity::Warning, promotables::role_not_named),
     rule("no-promotion-order", LintSeverity::Warning, promotables::no_promotion_order),
     rule("no-notify", LintSeverity::Warning, promotables::no_notify),
+    rule("no-such-role", LintSeverity::Warning, roles::not_promotable),
     rule("ticket-never-granted", LintSeverity::Warning, tickets::never_granted),
 ];
 

@@ -29,7 +29,7 @@ fn has_flag(element: Node<'_, '_>, name: &str) -> bool {
 }
 
 /// The promotable clones of the configuration.
-fn promotables<'d>(cib: &LintedCib<'_, 'd>) -> Vec<Node<'d, 'd>> {
+pub(super) fn promotables<'d>(cib: &LintedCib<'_, 'd>) -> Vec<Node<'d, 'd>> {
     let clones = cib.elements("clone").filter(|clone| has_flag(*clone, "promotable"));
     clones.chain(cib.elements("master")).collect()
 }

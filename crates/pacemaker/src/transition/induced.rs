@@ -173,6 +173,9 @@ impl InducedChanges<'_> {
             if colocation.score != AllocationScore::INFINITY || !is_alone || primary.is_group() {
                 continue;
             }
+            if set.counts_for_primary_alone(colocation) {
+                continue;
+            }
             let parts = if primary.is_clone() {
                 primary.members.as_slice()
             } else {

@@ -51,7 +51,9 @@ impl InducedChanges<'_> {
             OrderedTask::Promote if matches!(need.why, WaitReason::Group(_)) => {
                 !self.role_change(*first).ends_promoted
             }
-            OrderedTask::Promote => !self.is_to_be_promoted(*first),
+            OrderedTask::Promote => {
+                !self.is_to_be_promoted(*first) || self.set.resource(*first).kept_by_ticket
+            }
             _ => self.is_missing(need, *first),
         };
         let comes = |first: &ResourceIdx| match need.tasks.first {
@@ -119,9 +121,11 @@ impl InducedChanges<'_> {
         self.counts_as_promoted(part) || comes
     }
 
-    /// Returns true if others find a primitive promoted in the end. Pacemaker quirk: an unmanaged group does not count.
+    /// Returns true if others find a primitive promoted in the end. One that stays so because of a ticket does not count,
+    /// nor does an unmanaged group, which is a Pacemaker quirk.
     fn counts_as_promoted(&self, part: ResourceIdx) -> bool {
-        let is_alone = self.set.resource(part).group.is_none();
-        self.role_change(part).ends_promoted && (is_alone || self.set.is_managed(part))
+        let details = self.set.resource(part);
+        let is_shown = details.group.is_none() || self.set.is_managed(part);
+        self.role_change(part).ends_promoted && !details.kept_by_ticket && is_shown
     }
 }
