@@ -32,12 +32,12 @@ pub(crate) fn with_fencing() -> BTreeSet<PathBuf> {
 
 /// Clusters with clones.
 pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
-    recorded("clones", 48)
+    recorded("clones", 49)
 }
 
 /// Clusters with promotable clones, and with orders of other actions than starts.
 pub(crate) fn promoted() -> BTreeSet<PathBuf> {
-    recorded("promoted", 40)
+    recorded("promoted", 42)
 }
 
 /// Clusters with tickets.

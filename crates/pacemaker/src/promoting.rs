@@ -74,14 +74,14 @@ impl Placer<'_> {
             let is_managed = set.primitives(&one.instance).iter().all(|part| set.is_managed(*part));
             one.host.is_some() && one.score >= AllocationScore::ZERO && (is_kept || is_managed)
         };
-        // Pacemaker quirk: the limits do not hold for an unmanaged clone.
+        // Pacemaker quirk: the total of an unmanaged clone has no limit.
         let is_limited = set.may_manage_by_itself(clone);
         let mut on_host: HashMap<HostIdx, usize> = HashMap::new();
         let mut has_room = |one: &&PromotionScore| {
             let others = one.host.map(|host| on_host.entry(host).or_default());
             others.is_some_and(|others| {
                 *others += 1;
-                !is_limited || *others <= promotion.per_host
+                *others <= promotion.per_host
             })
         };
         let promoted: Vec<ResourceIdx> = scores

@@ -168,7 +168,7 @@ pub struct Resource {
     pub demoted: bool,
     /// True if it is known to be in the unpromoted role there, not just started.
     pub unpromoted: bool,
-    /// True if it could not be promoted there.
+    /// True if it could not be promoted there. Pacemaker quirk: this counts only for instances that are alike.
     pub promotion_failed: bool,
     /// For a promotable clone, the properties of its promotion.
     pub promotion: Option<Promotion>,

@@ -83,6 +83,7 @@ impl ResourceAction {
             (Some(_), None) => format!("demote, {action}"),
             (None, Some(_)) if action != ResourceAction::None => format!("{action}, promote"),
             _ if role.is_blocked && action == ResourceAction::None => "not promoted".to_owned(),
+            _ if role.is_blocked => format!("{action}, not promoted"),
             _ => action.to_string(),
         }
     }

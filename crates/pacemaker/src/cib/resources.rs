@@ -241,7 +241,6 @@ impl<'a, 'i> Reader<'a, 'i> {
         if let Some(host) = resource.active.filter(|_| has_roles) {
             resource.promoted = place.roles.promoted.contains(&host);
             resource.demoted = place.roles.demoted.contains(&host);
-            resource.promotion_failed = place.roles.failed_promotion.contains(&host);
             let here = self.records_of(&name).iter().find(|record| record.host == host);
             resource.unpromoted = here.is_some_and(|record| record.history.unpromoted);
         }

@@ -226,7 +226,11 @@ impl Constraints<'_> {
             if task == Stop {
                 acting.reverse();
             }
-            for pair in acting.windows(2).filter(|pair| pair[0].0.abs_diff(pair[1].0) > 1) {
+            // As for neighbors, nothing stops after an instance that migrates.
+            let changes = self.changes;
+            let is_free = |pair: &&[(usize, ResourceIdx)]| task == Stop && changes.get(pair[0].1).migrates();
+            let apart = acting.windows(2).filter(|pair| pair[0].0.abs_diff(pair[1].0) > 1);
+            for pair in apart.filter(|pair| !is_free(pair)) {
                 let (before, after) =
                     (self.actions.with(task, pair[0].1), self.actions.with(task, pair[1].1));
                 self.actions.edge(before, after, Strength::Should, why);
