@@ -3,7 +3,7 @@
 use super::*;
 
 fn pin(id: &str, resource: &str, node: &str) -> LocationPin {
-    LocationPin { id: id.to_owned(), resource: resource.to_owned(), node: node.to_owned() }
+    LocationPin { id: id.to_owned(), resource: resource.to_owned(), node: node.to_owned(), promoted: false }
 }
 
 fn cib(constraints: &str) -> String {
