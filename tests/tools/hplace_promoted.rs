@@ -117,3 +117,22 @@ fn normalized_input_has_roles() {
     assert_eq!(document["colocations"][0]["with_role"], json!("Promoted"));
     assert_eq!(document["orders"][0]["first_action"], json!("promote"));
 }
+
+/// The tools for nodes and instances leave alone what would take the promoted role along.
+#[test]
+fn other_tools_know_roles() {
+    let run = |tool: &str, words: &[&str], document: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+        command.env_remove("HTOOLS").args([tool, "-x", "-"]).args(words).write_stdin(document).assert()
+    };
+    let stay = "4 of 4 running resources stay where they are: 2 in a clone, 1 in a colocation that must hold, 1 with a role of a clone\n";
+    run("hbal", &["-C", "-v"], &recorded("drbd-pair")).code(0).stderr(contains(stay));
+    run("hcheck", &[], &recorded("drbd-pair")).code(0);
+    let few = ["-C", "--target-resources=0.1", "--minimal-resources=0", "--no-capacity-checks"];
+    let squeezed = run("hsqueeze", &few, &recorded("redis")).code(0);
+    squeezed.stdout(contains("'Nodes to offline'\ncache1\ncache3\n").and(contains("demoted").not()));
+    // Without the address, nothing holds the promoted instance where it is.
+    let bare = recorded("redis").replace(r#"redis-ip_start_0" operation="start""#, r#"x" operation="stop""#);
+    let squeezed = run("hsqueeze", &few, &bare).code(0);
+    squeezed.stdout(contains("Commands to run:\n# redis is demoted on cache2 and promoted on cache1\n"));
+}

@@ -169,6 +169,8 @@ fn described(outlook: &Foresight, wanted: &WantedPlaces, astray: &[ResourceIdx])
 
 #[cfg(test)]
 mod tests {
+    use super::super::cib::parse;
+    use super::super::place::place;
     use super::super::working_set::Strategy;
     use super::*;
 

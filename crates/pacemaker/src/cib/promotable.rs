@@ -83,8 +83,7 @@ impl Reader<'_, '_> {
 
     /// Changes the reasons why a promotable clone is not supported: some do not apply to it, and others do to it alone.
     pub(super) fn check_promotable(&self, reasons: &mut Vec<&'static str>) {
-        reasons.retain(|reason| *reason != PROMOTED);
-        reasons.retain(|reason| *reason != DEGRADED);
+        reasons.retain(|reason| ![PROMOTED, DEGRADED].contains(reason));
         if !self.guests.is_empty() {
             reasons.push("a promotable clone in a cluster with guest nodes");
         }
