@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use anyhow::{anyhow, ensure};
+use anyhow::{anyhow, bail, ensure};
 
 use super::ExitStatus;
 use super::execution::check_journal;
@@ -24,7 +24,8 @@ use crate::pacemaker::cib::change::{CibChange, LocationPin, PinSurvey};
 use crate::pacemaker::pinning::{Foresight, Pinning, pin_running};
 use crate::pacemaker::{HostIdx, Strategy};
 use crate::report::balance::plan::json::ganeti_commands;
-use crate::report::pacemaker::commands::{CommandForm, lines, making};
+use crate::report::pacemaker::carried::{loses_role, roles};
+use crate::report::pacemaker::commands::{CommandForm, check_roles, lines, making};
 use crate::search::Stopped;
 use crate::search::moves::{MoveRules, perform_step};
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
@@ -217,7 +218,14 @@ impl CibOrigin {
             return Ok(lines(self.plan_form(), &CibChange::Pin(Vec::new()))?);
         }
         let pinning = pin_running(text, source, self.hosts_after(steps))?;
-        Ok(lines(self.plan_form(), &CibChange::Pin(pinning.pins))?)
+        self.lines(&CibChange::Pin(pinning.pins), &pinning.outlook)
+    }
+
+    /// Commands for a change, with changes of roles as comments in front of them.
+    fn lines(&self, change: &CibChange, outlook: &Foresight) -> anyhow::Result<Vec<String>> {
+        check_roles(self.plan_form(), change, &self.read.set)?;
+        let comments = roles(outlook).into_iter().map(|role| format!("# {role}"));
+        Ok(comments.chain(lines(self.plan_form(), change)?).collect())
     }
 
     fn plan_form(&self) -> CommandForm {
@@ -256,7 +264,8 @@ impl CibOrigin {
     /// # Errors
     /// As for [`commands`](Self::commands).
     pub(super) fn switch_commands(&self, plan: &GroupPlan) -> anyhow::Result<Vec<String>> {
-        Ok(lines(self.plan_form(), &CibChange::Together(self.switching(plan)?.parts))?)
+        let NodeSwitching { parts, outlook } = self.switching(plan)?;
+        self.lines(&CibChange::Together(parts), &outlook)
     }
 
     /// The same commands, one complete call each, without those for taking them back.
@@ -283,6 +292,7 @@ impl CibOrigin {
         output: &mut Output,
     ) -> anyhow::Result<ExitStatus> {
         let NodeSwitching { parts, outlook } = self.switching(plan)?;
+        roles(&outlook).iter().try_for_each(|role| output.line(role))?;
         carry_out_change(execution, &self.read, CibChange::Together(parts), outlook, output)
     }
 
@@ -296,7 +306,20 @@ impl CibOrigin {
         let switch = if plan.decision == Decision::Expand { CibChange::Online } else { CibChange::Standby };
         let switches: Vec<CibChange> = plan.nodes.iter().map(|node| switch(name(node))).collect();
         let switched = CibChange::Together(switches.clone()).made_in(text, source)?;
-        let Pinning { pins, outlook, .. } = pin_running(&switched, source, self.hosts_after(&plan.steps))?;
+        let mut hosts = self.hosts_after(&plan.steps);
+        if plan.decision != Decision::Expand {
+            self.release_instances(&plan.nodes, &mut hosts);
+        }
+        let Pinning { pins, outlook, .. } = pin_running(&switched, source, hosts)?;
+        if let Some(loser) = loses_role(&outlook) {
+            let nodes: Vec<String> =
+                plan.nodes.iter().map(|node| shown_name(&name(node)).to_string()).collect();
+            bail!(
+                "fewer instances of {} would be promoted with these nodes in standby: {}",
+                shown_name(&loser),
+                nodes.join(", ")
+            );
+        }
         let pins = vec![CibChange::Pin(pins)];
         let parts = if plan.decision == Decision::Expand { [switches, pins] } else { [pins, switches] };
         let parts = parts.concat().into_iter().filter(|part| !part.is_empty()).collect();
@@ -318,6 +341,16 @@ impl CibOrigin {
             members.iter().for_each(|member| hosts[member.get()] = Some(host(step.to.primary)));
         }
         hosts
+    }
+
+    /// Requires no instances of clones on nodes that go to standby: they stop there.
+    fn release_instances(&self, nodes: &[NodeIdx], hosts: &mut [Option<HostIdx>]) {
+        let set = &self.read.set;
+        let leaves = |host: HostIdx| nodes.iter().any(|node| self::host(*node) == host);
+        for part in set.clones().flat_map(|clone| set.primitives(&clone).into_owned()) {
+            let required = &mut hosts[part.get()];
+            *required = required.filter(|host| !leaves(*host));
+        }
     }
 
     /// Id for a location constraint of a resource.
@@ -349,7 +382,7 @@ impl CibOrigin {
             CommandForm::CrmResource => resource.clone(),
             CommandForm::Cib | CommandForm::Pcs | CommandForm::Crmsh => self.id_for(&resource)?,
         };
-        let pin = CibChange::Pin(vec![LocationPin { id, resource, node }]);
+        let pin = CibChange::Pin(vec![LocationPin { id, resource, node, promoted: false }]);
         Ok(vec![making(form, &pin)?.join("\n")])
     }
 }

@@ -25,6 +25,7 @@ mod mend;
 mod merge;
 mod metrics;
 mod optimal;
+mod optimal_roles;
 mod pacemaker;
 mod placements;
 mod pools;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use htools::pacemaker::cib::{CibReading, GuestReading};
+use htools::pacemaker::cib::GuestReading;
 use htools::pacemaker::{ResourceChange, ResourceChanges, WaitReason, WorkingSet, cib, place};
 use htools::report::pacemaker::crm_simulate;
 
@@ -37,7 +37,7 @@ pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
 
 /// Clusters with promotable clones, and with orders of other actions than starts.
 pub(crate) fn promoted() -> BTreeSet<PathBuf> {
-    recorded("promoted", 42)
+    recorded("promoted", 58)
 }
 
 /// Clusters with tickets.
@@ -63,7 +63,7 @@ pub(crate) fn with_guests() -> BTreeSet<PathBuf> {
 /// A cluster read with its guest nodes as hosts.
 fn with_guests_read(name: &str) -> WorkingSet {
     let text = fs::read_to_string(format!("tests/fixtures/pacemaker/guests/{name}.xml")).unwrap();
-    cib::read_with(text.as_bytes(), name, CibReading::FULL).unwrap()
+    cib::read_with(text.as_bytes(), name, GuestReading::Followed).unwrap()
 }
 
 /// The recorded clusters of a kind, of which there are `count`.
@@ -95,7 +95,7 @@ fn same_scores_same_places_same_order() {
     for file in clusters().into_iter().chain(others.into_iter().flatten()) {
         let name = file.display().to_string();
         let text = fs::read_to_string(&file).unwrap();
-        let set = cib::read_with(text.as_bytes(), &name, CibReading::FULL).unwrap();
+        let set = cib::read_with(text.as_bytes(), &name, GuestReading::Followed).unwrap();
         assert_eq!(set.unsupported, [], "{name}");
         let allocation = place(&set, set.strategy()).unwrap();
         let answer = fs::read_to_string(file.with_extension("txt")).unwrap();
@@ -224,12 +224,11 @@ fn guest_nodes_are_outside_unless_they_are_asked_for() {
     assert!(!set.has_guests());
     // With `IfAllIsKnown`, another unsupported feature (here a bundle) leaves the guest nodes outside, too.
     let odd = text.replacen("<resources>", r#"<resources><bundle id="b"/>"#, 1);
-    let reading = |guests| CibReading { guests, ..CibReading::FULL };
-    let read = |guests| cib::read_with(odd.as_bytes(), "odd", reading(guests)).unwrap();
+    let read = |guests| cib::read_with(odd.as_bytes(), "odd", guests).unwrap();
     assert_eq!(read(GuestReading::Followed).unsupported.len(), 1);
     assert_eq!(read(GuestReading::IfAllIsKnown).unsupported.len(), 3);
     assert!(!read(GuestReading::IfAllIsKnown).has_guests());
-    let all = cib::read_with(text.as_bytes(), "runs", reading(GuestReading::IfAllIsKnown)).unwrap();
+    let all = cib::read_with(text.as_bytes(), "runs", GuestReading::IfAllIsKnown).unwrap();
     assert!(all.has_guests() && all.unsupported.is_empty());
 }
 
@@ -257,7 +256,7 @@ fn guest_nodes_in_unclear_states_are_outside() {
         (text.replacen(remote, &remote.replace("g1", "n2"), 1), "it makes a guest node"),
         (text.replacen(remote, &remote.replace("g1", "B"), 1), "it makes a guest node"),
     ] {
-        let set = cib::read_with(document.as_bytes(), "t", CibReading::FULL).unwrap();
+        let set = cib::read_with(document.as_bytes(), "t", GuestReading::Followed).unwrap();
         let reasons: Vec<&str> = set.unsupported.iter().map(|of| of.reason.as_str()).collect();
         assert!(reasons.contains(&reason), "{reason}: {reasons:?}");
     }

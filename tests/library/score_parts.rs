@@ -6,7 +6,7 @@ use std::fs;
 use super::pacemaker;
 use super::transition::random_cib::{self, Dimensions};
 use htools::generate::random::Random;
-use htools::pacemaker::cib::CibReading;
+use htools::pacemaker::cib::GuestReading;
 use htools::pacemaker::optimal::{PlacingLimits, ThenGoal};
 use htools::pacemaker::why::{HostHindrance, PlacementExplainer};
 use htools::pacemaker::{
@@ -82,7 +82,7 @@ fn parts_of_recorded_clusters_add_up() {
     for file in pacemaker::clusters().into_iter().chain(recorded.into_iter().flatten()) {
         let name = file.display().to_string();
         let text = fs::read_to_string(&file).unwrap();
-        let set = cib::read_with(text.as_bytes(), &name, CibReading::FULL).unwrap();
+        let set = cib::read_with(text.as_bytes(), &name, GuestReading::Followed).unwrap();
         let placed = place(&set, set.strategy()).unwrap();
         parts += add_up(&set, &placed, &name);
     }

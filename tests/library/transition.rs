@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use htools::generate::random::Random;
-use htools::pacemaker::cib::{CibReading, RoleReading};
 use htools::pacemaker::transition::checker::{TransitionFault, check, excesses};
 use htools::pacemaker::transition::{ResourceChange, StepFate, Transition, WaitReason};
 use htools::pacemaker::working_set::OrderStrength;
@@ -19,8 +18,7 @@ use htools::report::pacemaker::transition as views;
 use random_cib::Dimensions;
 
 pub(crate) fn planned(text: &str, name: &str) -> (WorkingSet, AllPlaced, Transition) {
-    let reading = CibReading { roles: RoleReading::Followed, ..CibReading::PLAIN };
-    let set = cib::read_with(text.as_bytes(), name, reading).unwrap();
+    let set = cib::parse(text, name).unwrap();
     let placed = place(&set, set.strategy()).unwrap();
     let transition = transition(&set, set.strategy(), &placed);
     (set, placed, transition)

@@ -260,3 +260,70 @@ fn a_circle_of_orders_is_not_walked_into() {
     cluster.run(&["--live", "evacuate", "node1", "-X", "--yes"]).code(1).stderr(refused);
     assert_eq!(cluster.calls(), "");
 }
+
+/// A recorded cluster with a promotable clone.
+fn promoted(name: &str) -> String {
+    fs::read_to_string(format!("tests/fixtures/pacemaker/promoted/{name}.xml")).unwrap()
+}
+
+/// The promoted role leaves a node with the file system and the address that need it.
+#[test]
+fn a_promoted_role_is_moved_and_compared() {
+    let cluster = PaperCluster::new();
+    cluster.write("now", &promoted("drbd-pair"));
+    cluster.write("changed", &promoted("drbd-pair-evacuated"));
+    cluster.write("rested", &promoted("drbd-pair-after-evacuation"));
+    cluster.program("crm_attribute", r#"echo "$*" >>"$D/calls"; cp "$D/changed" "$D/now""#);
+    let journal = cluster.path("journal");
+    let evacuate = |journal: &str| cluster.run(&["--live", "-X", "--journal", journal, "evacuate", "alice"]);
+    // Pacemaker's own simulation leaves the role where it is.
+    cluster.program("crm_simulate", r#"cp "$D/now" "$6""#);
+    let why = "Error: nothing was changed: crm_simulate predicts another result: drbd is on alice (promoted), bob, not on bob (promoted)\n";
+    evacuate(journal.to_str().unwrap()).code(1).stderr(why);
+    cluster.program("crm_simulate", r#"cp "$D/rested" "$6""#);
+    evacuate(journal.to_str().unwrap())
+        .code(0)
+        .stdout(contains("drbd:0   alice -   demote, stop\n").and(contains("promote drbd:1 on bob")))
+        .stderr(contains("Step 1 of 3: put alice in standby\n").and(contains("Done: ")));
+    assert_eq!(cluster.calls(), "--name=standby --node=alice --update=on\n--wait --timeout 3\n");
+    // All resources run where they should, but none is promoted.
+    let demoted = promoted("drbd-pair-after-evacuation")
+        .replace(r#"drbd_promote_0" operation="promote""#, r#"drbd_start_0" operation="start""#);
+    cluster.write("now", &promoted("drbd-pair"));
+    cluster.program("crm_resource", r#"cp "$D/demoted" "$D/now""#);
+    cluster.write("demoted", &demoted);
+    let second = cluster.path("second");
+    let why = "compare where resources run with the plan: drbd is on bob, not on bob (promoted)\n";
+    evacuate(second.to_str().unwrap()).code(1).stderr(contains(why));
+}
+
+/// A location for the role is set, and taken away.
+#[test]
+fn a_constraint_sends_the_promoted_role() {
+    let cluster = PaperCluster::new();
+    let now = promoted("no-room-for-the-database");
+    let pin = r#"<rsc_location id="hplace-disk-clone-promoted" rsc="disk-clone" role="Promoted" node="db2" score="INFINITY"/>"#;
+    let changed = now.replace("</constraints>", &format!("{pin}</constraints>"));
+    let rested = changed
+        .replace(r#"disk_start_0" operation="start""#, r#"disk_promote_0" operation="promoted""#)
+        .replace(r#"disk_promote_0" operation="promote""#, r#"disk_demote_0" operation="demote""#)
+        .replace(r#"operation="promoted""#, r#"operation="promote""#);
+    cluster.write("now", &now);
+    cluster.write("changed", &changed);
+    cluster.write("rested", &started(&rested, &[4]));
+    let journal = cluster.path("journal");
+    cluster
+        .run(&["optimal", "--live", "-X", "--journal", journal.to_str().unwrap()])
+        .code(0)
+        .stdout(contains("with 1 constraint:\n  hplace-disk-clone-promoted: disk-clone promoted on db2\n"))
+        .stderr(contains("Done: "));
+    let input = fs::read_to_string(cluster.path("input")).unwrap();
+    assert_eq!(input, format!("<constraints>{pin}</constraints>"));
+    let undo = cluster.run(&["--live", "--undo", "--commands=pcs"]).code(0);
+    undo.stdout(starts_with("pcs constraint delete hplace-disk-clone-promoted\n"));
+    // The shells write a rule.
+    let rule = r##"<rsc_location id="hplace-disk-clone-promoted" rsc="disk-clone"><rule id="r" role="Promoted" score="INFINITY" boolean-op="and"><expression id="e" attribute="#uname" operation="eq" value="db2"/></rule></rsc_location>"##;
+    cluster.write("now", &now.replace("</constraints>", &format!("{rule}</constraints>")));
+    let undo = cluster.run(&["--live", "--undo", "--commands=crmsh"]).code(2);
+    undo.stdout(starts_with("crm configure delete hplace-disk-clone-promoted\n"));
+}

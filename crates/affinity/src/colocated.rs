@@ -8,16 +8,34 @@ use super::units::FleetUnit;
 use htools_model::TagId;
 use htools_pacemaker::AllocationScore;
 use htools_pacemaker::index::ResourceIdx;
+use htools_pacemaker::promotion::Role;
 use htools_pacemaker::wishes::AgreeingHosts;
 use htools_pacemaker::working_set::{Colocation, WorkingSet};
 
 /// A constraint, and the attribute that hosts must share, if any.
 type ConstraintKey<'a> = (&'a str, Option<&'a str>);
 
+/// A side of a colocation: an outermost primitive, group or clone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Side {
+    resource: ResourceIdx,
+    /// The role of the instances that it concerns; `None` for any.
+    role: Option<Role>,
+}
+
+/// The two sides of a colocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Sides {
+    dependent: Side,
+    primary: Side,
+}
+
 /// The machines by their outermost primitive, group or clone.
 struct TiedMachines<'a> {
     set: &'a WorkingSet,
     machines: HashMap<ResourceIdx, Vec<usize>>,
+    /// For each machine, its role, if it is an instance.
+    roles: Vec<Role>,
     /// Names in use.
     names: HashSet<String>,
     /// For each machine, the tags that keep it apart, its marks, and the marks that it must be with.
@@ -35,7 +53,9 @@ pub(super) fn ties(set: &WorkingSet, units: &[FleetUnit], fleet: &mut Fleet) {
     let names = fleet.machines.iter().flat_map(|machine| machine.forbidden.iter());
     let names = names.map(|(_, rule)| fleet.tag_table.name(*rule).to_owned()).collect();
     let tags = units.iter().map(|_| Default::default()).collect();
-    let mut tied = TiedMachines { set, machines, names, tags };
+    let is_promoted = |unit: &FleetUnit| unit.members.iter().any(|one| set.resource(*one).promoted);
+    let roles = units.iter().map(|unit| Role::of(is_promoted(unit))).collect();
+    let mut tied = TiedMachines { set, machines, roles, names, tags };
     tied.keep_apart(fleet);
     let edges = tied.keep_together(fleet);
     for (machine, [apart, marks, beside]) in fleet.machines.iter_mut().zip(tied.tags) {
@@ -54,14 +74,15 @@ fn whole(set: &WorkingSet, resource: ResourceIdx) -> ResourceIdx {
 
 impl<'a> TiedMachines<'a> {
     /// The colocations with a certain score between different outermost resources, by constraint.
-    fn bound(&self, score: AllocationScore) -> BTreeMap<ConstraintKey<'a>, Vec<(ResourceIdx, ResourceIdx)>> {
+    fn bound(&self, score: AllocationScore) -> BTreeMap<ConstraintKey<'a>, Vec<Sides>> {
         let mut all: BTreeMap<ConstraintKey<'a>, Vec<_>> = BTreeMap::new();
-        for Colocation { id, dependent, primary, attribute, .. } in
+        for Colocation { id, dependent, primary, attribute, dependent_role, primary_role, .. } in
             self.set.colocations.iter().filter(|colocation| colocation.score == score)
         {
-            let pair = (whole(self.set, *dependent), whole(self.set, *primary));
-            if pair.0 != pair.1 {
-                all.entry((id, attribute.as_deref())).or_default().push(pair);
+            let dependent = Side { resource: whole(self.set, *dependent), role: *dependent_role };
+            let primary = Side { resource: whole(self.set, *primary), role: *primary_role };
+            if dependent.resource != primary.resource {
+                all.entry((id, attribute.as_deref())).or_default().push(Sides { dependent, primary });
             }
         }
         all
@@ -69,19 +90,20 @@ impl<'a> TiedMachines<'a> {
 
     fn keep_apart(&mut self, fleet: &mut Fleet) {
         for ((id, attribute), pairs) in self.bound(AllocationScore::MINUS_INFINITY) {
-            let both = |(one, other): &(ResourceIdx, ResourceIdx)| (*one.min(other), *one.max(other));
-            let pairs: BTreeSet<(ResourceIdx, ResourceIdx)> = pairs.iter().map(both).collect();
-            let all: BTreeSet<ResourceIdx> = pairs.iter().flat_map(|(one, other)| [*one, *other]).collect();
+            let both =
+                |Sides { dependent, primary }: &Sides| [*dependent.min(primary), *dependent.max(primary)];
+            let pairs: BTreeSet<[Side; 2]> = pairs.iter().map(both).collect();
+            let all: BTreeSet<Side> = pairs.iter().flatten().copied().collect();
             // One tag is enough if all of them avoid each other.
             if pairs.len() == all.len() * (all.len() - 1) / 2 {
                 let tag = self.tag(fleet, id, attribute);
                 all.iter().for_each(|one| self.give(*one, 0, tag));
                 continue;
             }
-            for (one, other) in pairs {
-                let names = [one, other].map(|side| self.set.resource(side).id.as_str());
+            for sides in pairs {
+                let names = sides.map(|side| self.set.resource(side.resource).id.as_str());
                 let tag = self.tag(fleet, &format!("{id} ({})", names.join(" and ")), attribute);
-                [one, other].into_iter().for_each(|side| self.give(side, 0, tag));
+                sides.into_iter().for_each(|side| self.give(side, 0, tag));
             }
         }
     }
@@ -91,21 +113,22 @@ impl<'a> TiedMachines<'a> {
         let (mut with, mut edges) = (HashMap::<ResourceIdx, Vec<ResourceIdx>>::new(), Vec::new());
         for ((id, attribute), pairs) in self.bound(AllocationScore::INFINITY) {
             // Clone instances stay on their hosts.
-            let pairs: BTreeSet<(ResourceIdx, ResourceIdx)> =
-                pairs.into_iter().filter(|(one, _)| !self.set.resource(*one).is_clone()).collect();
-            let primaries: BTreeSet<ResourceIdx> = pairs.iter().map(|(_, primary)| *primary).collect();
-            let mut marks: HashMap<ResourceIdx, TagId> = HashMap::new();
-            for (dependent, primary) in pairs {
-                if leads(&with, primary, dependent) {
+            let is_clone = |side: Side| self.set.resource(side.resource).is_clone();
+            let pairs: BTreeSet<Sides> =
+                pairs.into_iter().filter(|sides| !is_clone(sides.dependent)).collect();
+            let primaries: BTreeSet<Side> = pairs.iter().map(|sides| sides.primary).collect();
+            let mut marks: HashMap<Side, TagId> = HashMap::new();
+            for Sides { dependent, primary } in pairs {
+                if leads(&with, primary.resource, dependent.resource) {
                     continue;
                 }
-                with.entry(dependent).or_default().push(primary);
+                with.entry(dependent.resource).or_default().push(primary.resource);
                 let mark = match marks.get(&primary) {
                     Some(mark) => *mark,
                     None => {
                         let name = match primaries.len() {
                             1 => id.to_owned(),
-                            _ => format!("{id} (with {})", self.set.resource(primary).id),
+                            _ => format!("{id} (with {})", self.set.resource(primary.resource).id),
                         };
                         let mark = self.tag(fleet, &name, attribute);
                         self.give(primary, 1, mark);
@@ -114,15 +137,17 @@ impl<'a> TiedMachines<'a> {
                 };
                 self.give(dependent, 2, mark);
                 if attribute.is_none() {
-                    edges.push((dependent, primary));
+                    edges.push((dependent.resource, primary.resource));
                 }
             }
         }
         edges
     }
 
-    fn give(&mut self, resource: ResourceIdx, kind: usize, tag: TagId) {
-        for at in self.machines.get(&resource).into_iter().flatten() {
+    /// Gives a tag to the machines of a side.
+    fn give(&mut self, side: Side, kind: usize, tag: TagId) {
+        let all = self.machines.get(&side.resource).into_iter().flatten();
+        for at in all.filter(|at| side.role.is_none_or(|role| role == self.roles[**at])) {
             self.tags[*at][kind].push(tag);
         }
     }

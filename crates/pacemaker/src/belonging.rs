@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::index::{HostIdx, ResourceIdx};
+use super::index::ResourceIdx;
 use super::score::AllocationScore;
 use super::working_set::{Colocation, Resource, ResourceForm, WorkingSet};
 
@@ -68,16 +68,16 @@ impl WorkingSet {
         }
     }
 
-    /// Hosts of primitives, by [common name](Self::common_name).
-    pub(super) fn by_common_name(
+    /// Facts about primitives, such as their hosts, by [common name](Self::common_name).
+    pub(super) fn by_common_name<T: Ord>(
         &self,
-        host: impl Fn(ResourceIdx) -> Option<HostIdx>,
-    ) -> BTreeMap<&str, BTreeSet<HostIdx>> {
-        let mut hosts: BTreeMap<&str, BTreeSet<HostIdx>> = BTreeMap::new();
+        fact: impl Fn(ResourceIdx) -> Option<T>,
+    ) -> BTreeMap<&str, BTreeSet<T>> {
+        let mut facts: BTreeMap<&str, BTreeSet<T>> = BTreeMap::new();
         for primitive in self.resource_indices().filter(|one| self.resource(*one).is_primitive()) {
-            hosts.entry(self.common_name(primitive)).or_default().extend(host(primitive));
+            facts.entry(self.common_name(primitive)).or_default().extend(fact(primitive));
         }
-        hosts
+        facts
     }
 
     /// All clones.

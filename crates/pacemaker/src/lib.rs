@@ -26,6 +26,7 @@ mod components;
 mod discovery;
 pub mod execute;
 pub mod fit;
+mod foresight;
 mod guest;
 mod hearing;
 pub mod index;

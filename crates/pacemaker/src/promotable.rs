@@ -3,7 +3,7 @@
 use super::additions::{AdditionLog, ScoreSource};
 use super::index::{HostIdx, ResourceIdx};
 use super::promotion::Promotion;
-use super::score::AllocationScore;
+use super::score::{AllocationScore, HostScore};
 use super::transition::ResourceChanges;
 use super::working_set::{Resource, WorkingSet};
 
@@ -12,6 +12,20 @@ impl WorkingSet {
     pub fn promotion(&self, resource: ResourceIdx) -> Option<&Promotion> {
         let clone = self.clone_of(resource).unwrap_or(resource);
         self.resource(clone).promotion.as_ref()
+    }
+
+    /// Scores by which the agent of a promotable clone's part wants to be promoted, by host.
+    pub fn promotion_wishes(&self, part: ResourceIdx) -> impl Iterator<Item = HostScore> + '_ {
+        let instance = self.resource(part).group.unwrap_or(part);
+        let clone = self.clone_of(part).map(|clone| self.resource(clone));
+        let number = clone.and_then(|clone| clone.members.iter().position(|one| *one == instance));
+        let at = self.primitives(&instance).iter().position(|one| *one == part);
+        let promotion = clone.and_then(|clone| clone.promotion.as_ref());
+        let wish = move |host| {
+            let score = promotion?.part_wish(at?, number?, host)?;
+            Some(HostScore { host, score })
+        };
+        self.host_indices().filter_map(wish)
     }
 
     /// Returns true if some clone is promotable.

@@ -23,6 +23,22 @@ impl Role {
     }
 }
 
+/// Host and role of a primitive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct RunState {
+    /// The host on which it runs; none if it does not run.
+    pub host: Option<HostIdx>,
+    /// True if it is promoted there.
+    pub promoted: bool,
+}
+
+impl RunState {
+    /// This state, if it runs.
+    pub(super) fn running(self) -> Option<RunState> {
+        self.host.map(|_| self)
+    }
+}
+
 /// Properties of a promotable clone.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Promotion {

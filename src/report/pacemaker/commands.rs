@@ -2,6 +2,7 @@
 
 use crate::model::shown::shown_name;
 use crate::pacemaker::cib::change::{CibChange, LocationPin};
+use crate::pacemaker::{ResourceIdx, WorkingSet};
 use crate::plan::names::is_host;
 use crate::plan::shell::{in_apostrophes, quoted};
 use htools_model::words;
@@ -20,17 +21,23 @@ words!(
     }
 );
 
-/// A name that is unsafe in commands: it would not be valid for a host in Ganeti, or begins with a dash.
+/// Reason why no commands can be written for a change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{}': no commands are written with such a name", shown_name(.0))]
-pub(crate) struct UnfitName(String);
+pub(crate) enum NoCommands {
+    /// A name is unsafe in commands: it would not be valid for a host in Ganeti, or begins with a dash.
+    #[error("'{}': no commands are written with such a name", shown_name(.0))]
+    UnfitName(String),
+    /// `crm_resource` cannot send the promoted role of a clone with several promoted instances.
+    #[error("{}: crm_resource cannot move the promoted role of several instances", shown_name(.0))]
+    SeveralPromoted(String),
+}
 
 /// The lines of a script: the change, a wait until it is done, and comments with the commands that undo it. The parts
 /// of a change are made one after another, and undone in the opposite order.
 ///
 /// # Errors
 /// If a name may have a meaning to a shell or an option parser.
-pub(crate) fn lines(form: CommandForm, change: &CibChange) -> Result<Vec<String>, UnfitName> {
+pub(crate) fn lines(form: CommandForm, change: &CibChange) -> Result<Vec<String>, NoCommands> {
     if change.is_empty() {
         return Ok(vec!["# Nothing has to be done for that.".to_owned()]);
     }
@@ -63,7 +70,7 @@ fn opposite(change: &CibChange) -> CibChange {
 ///
 /// # Errors
 /// If a name may have a meaning to a shell or an option parser.
-pub(crate) fn making(form: CommandForm, change: &CibChange) -> Result<Vec<String>, UnfitName> {
+pub(crate) fn making(form: CommandForm, change: &CibChange) -> Result<Vec<String>, NoCommands> {
     check(change)?;
     Ok(made(form, change))
 }
@@ -97,20 +104,34 @@ fn pinning(form: CommandForm, pins: &[LocationPin]) -> Vec<String> {
         CommandForm::Pcs => (
             &["pcs cluster cib hplace-before.xml", "cp hplace-before.xml hplace-after.xml"],
             each(&|pin| {
-                let LocationPin { id, resource, node } = pin;
-                let words = [id, resource, node].map(|word| quoted(word)).join(" ");
-                format!("pcs -f hplace-after.xml constraint location add {words} INFINITY")
+                let [id, resource, node] = [&pin.id, &pin.resource, &pin.node].map(|word| quoted(word));
+                let words = match pin.promoted {
+                    true => format!(
+                        "{resource} rule constraint-id={id} role=Promoted score=INFINITY '#uname' eq {node}"
+                    ),
+                    false => format!("add {id} {resource} {node} INFINITY"),
+                };
+                format!("pcs -f hplace-after.xml constraint location {words}")
             }),
             &["pcs cluster cib-push hplace-after.xml diff-against=hplace-before.xml"],
         ),
         CommandForm::Crmsh => (
             &["crm configure <<'END'"],
-            each(&|pin| format!("location {} {} inf: {}", pin.id, pin.resource, pin.node)),
+            each(&|pin| {
+                let LocationPin { id, resource, node, promoted } = pin;
+                match promoted {
+                    true => format!("location {id} {resource} rule $role=Promoted inf: #uname eq {node}"),
+                    false => format!("location {id} {resource} inf: {node}"),
+                }
+            }),
             &["commit", "END"],
         ),
         CommandForm::CrmResource => (
             &[],
-            each(&|pin| format!("crm_resource --move -r {} -N {}", quoted(&pin.resource), quoted(&pin.node))),
+            each(&|pin| {
+                let role = if pin.promoted { " --promoted" } else { "" };
+                format!("crm_resource --move -r {} -N {}{role}", quoted(&pin.resource), quoted(&pin.node))
+            }),
             &[],
         ),
     };
@@ -136,7 +157,7 @@ fn unpinning(form: CommandForm, pins: &[LocationPin]) -> Vec<String> {
     }
 }
 
-fn check(change: &CibChange) -> Result<(), UnfitName> {
+fn check(change: &CibChange) -> Result<(), NoCommands> {
     let fits = |name: &str| is_host(name) && !name.starts_with('-');
     let names: Vec<&String> = match change {
         CibChange::Pin(pins) | CibChange::Unpin(pins) => {
@@ -146,7 +167,35 @@ fn check(change: &CibChange) -> Result<(), UnfitName> {
         CibChange::Together(parts) => return parts.iter().try_for_each(check),
     };
     match names.into_iter().find(|name| !fits(name)) {
-        Some(name) => Err(UnfitName(name.clone())),
+        Some(name) => Err(NoCommands::UnfitName(name.clone())),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a form that cannot send the promoted role of a clone of this cluster: `crm_resource` knows one node for it,
+/// and fails if several instances are promoted.
+///
+/// # Errors
+/// If the change is about such a clone.
+pub(crate) fn check_roles(form: CommandForm, change: &CibChange, set: &WorkingSet) -> Result<(), NoCommands> {
+    let pins = match change {
+        CibChange::Pin(pins) if form == CommandForm::CrmResource => pins,
+        CibChange::Together(parts) => {
+            return parts.iter().try_for_each(|part| check_roles(form, part, set));
+        }
+        _ => return Ok(()),
+    };
+    let is_one = |pin: &&LocationPin| {
+        let wanted = pins.iter().filter(|other| other.promoted && other.resource == pin.resource).count();
+        let clone = set.resource_indices().find(|one| set.resource(*one).id == pin.resource);
+        let is_promoted = |instance: &&ResourceIdx| {
+            set.primitives(instance).iter().any(|part| set.resource(*part).promoted)
+        };
+        let now = clone.map_or(0, |clone| set.resource(clone).members.iter().filter(is_promoted).count());
+        wanted < 2 && now < 2
+    };
+    match pins.iter().filter(|pin| pin.promoted).find(|pin| !is_one(pin)) {
+        Some(pin) => Err(NoCommands::SeveralPromoted(pin.resource.clone())),
         None => Ok(()),
     }
 }
@@ -156,7 +205,8 @@ mod tests {
     use super::*;
 
     fn pin(resource: &str, node: &str) -> LocationPin {
-        LocationPin { id: format!("hplace-{resource}"), resource: resource.to_owned(), node: node.to_owned() }
+        let id = format!("hplace-{resource}");
+        LocationPin { id, resource: resource.to_owned(), node: node.to_owned(), promoted: false }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The documents of `hplace --json` (`htools.placement/1`) and `--show-normalized` (`htools.normalized/1`).
+//! The document of `hplace --json` (`htools.placement/1`).
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::transition::{self, TransitionDocument};
 use super::why as words;
 use crate::pacemaker::promotion::Role;
 use crate::pacemaker::why::{PlaceReasons, PlacementExplainer};
-use crate::pacemaker::working_set::{NODE_HEALTH, OrderStrength, OrderedPair, WorkingSet};
+use crate::pacemaker::working_set::WorkingSet;
 use crate::pacemaker::{
     AllPlaced, AllocationScore, Capacities, HostIdx, PlacingError, ResourceChanges, ResourceIdx, Strategy,
     Transition,
@@ -20,8 +20,6 @@ use crate::report::form::json::Generator;
 
 /// Schema of placements.
 pub(crate) const SCHEMA: &str = "htools.placement/1";
-/// Schema of normalized input.
-pub(crate) const NORMALIZED: &str = "htools.normalized/1";
 
 /// A number, or the word for an infinity.
 #[derive(Debug, Clone, Serialize)]
@@ -103,7 +101,7 @@ struct RoomTakenView {
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct UnsupportedView {
+pub(super) struct UnsupportedView {
     element: String,
     id: String,
     reason: String,
@@ -154,7 +152,7 @@ pub(crate) fn document<'a>(
     })
 }
 
-fn unsupported(set: &WorkingSet) -> Vec<UnsupportedView> {
+pub(super) fn unsupported(set: &WorkingSet) -> Vec<UnsupportedView> {
     let view = |unsupported: &crate::pacemaker::working_set::Unsupported| UnsupportedView {
         element: unsupported.element.clone(),
         id: unsupported.id.clone(),
@@ -226,149 +224,4 @@ fn room_taken(set: &WorkingSet, reasons: &PlaceReasons) -> Vec<RoomTakenView> {
         give_way: ids(&taken.give_way),
     };
     reasons.taken.iter().map(view).collect()
-}
-
-/// Normalized input: primitives and their dependencies.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct NormalizedDocument {
-    schema: &'static str,
-    generator: Generator,
-    resources: Vec<NormalizedResource>,
-    locations: Vec<NormalizedLocation>,
-    colocations: Vec<NormalizedColocation>,
-    orders: Vec<NormalizedOrder>,
-    unsupported: Vec<UnsupportedView>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-struct NormalizedResource {
-    id: String,
-    agent: String,
-    group: Option<String>,
-    priority: ScoreView,
-    stickiness: ScoreView,
-    managed: bool,
-    stopped: bool,
-    allow_migrate: bool,
-    utilization: BTreeMap<String, i64>,
-    runs_on: Option<String>,
-    scores: BTreeMap<String, ScoreView>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-struct NormalizedLocation {
-    constraint: String,
-    resource: String,
-    node: String,
-    score: ScoreView,
-}
-
-#[derive(Debug, Clone, Serialize)]
-struct NormalizedColocation {
-    constraint: String,
-    resource: String,
-    with: String,
-    score: ScoreView,
-    attribute: Option<String>,
-    influence: bool,
-}
-
-#[derive(Debug, Clone, Serialize)]
-struct NormalizedOrder {
-    constraint: String,
-    first: String,
-    then: String,
-    kind: &'static str,
-    symmetrical: bool,
-}
-
-/// The document about an input.
-pub(crate) fn normalized(set: &WorkingSet) -> NormalizedDocument {
-    let id = |resource: ResourceIdx| set.resource(resource).id.clone();
-    let name = |host: HostIdx| set.host(host).name.clone();
-    let locations = set.locations.iter().map(|location| NormalizedLocation {
-        constraint: location.id.clone(),
-        resource: id(location.resource),
-        node: name(location.host),
-        score: location.score.into(),
-    });
-    let health = set.health_scores().map(|(resource, host, score)| NormalizedLocation {
-        constraint: NODE_HEALTH.to_owned(),
-        resource: id(resource),
-        node: name(host),
-        score: score.into(),
-    });
-    let colocations = set.colocations.iter().map(|colocation| NormalizedColocation {
-        constraint: colocation.id.clone(),
-        resource: id(colocation.dependent),
-        with: id(colocation.primary),
-        score: colocation.score.into(),
-        attribute: colocation.attribute.clone(),
-        influence: colocation.influence,
-    });
-    NormalizedDocument {
-        schema: NORMALIZED,
-        generator: Generator::this(),
-        resources: primitives(set).map(|resource| normalized_resource(set, resource)).collect(),
-        locations: locations.chain(health).collect(),
-        colocations: colocations.collect(),
-        orders: orders(set),
-        unsupported: unsupported(set),
-    }
-}
-
-fn normalized_resource(set: &WorkingSet, resource: ResourceIdx) -> NormalizedResource {
-    let of = set.resource(resource);
-    let name = |host: HostIdx| set.host(host).name.clone();
-    NormalizedResource {
-        id: of.id.clone(),
-        agent: of.agent.clone(),
-        group: of.group.map(|group| set.resource(group).id.clone()),
-        priority: of.priority.into(),
-        stickiness: of.stickiness.into(),
-        managed: set.is_managed(resource),
-        stopped: of.stopped,
-        allow_migrate: of.allow_migrate,
-        utilization: amounts(set, &of.utilization),
-        runs_on: of.active.map(name),
-        scores: of.scores.iter().map(|(host, score)| (name(host), score.into())).collect(),
-    }
-}
-
-/// The order constraints, and the orders between the members of groups.
-fn orders(set: &WorkingSet) -> Vec<NormalizedOrder> {
-    let id = |resource: ResourceIdx| set.resource(resource).id.clone();
-    let of_groups = set.groups().flat_map(|group| {
-        set.in_order(group).windows(2).map(move |pair| NormalizedOrder {
-            constraint: id(group),
-            first: id(pair[0]),
-            then: id(pair[1]),
-            kind: "mandatory",
-            symmetrical: true,
-        })
-    });
-    let given = set.orders.iter().map(|order| NormalizedOrder {
-        constraint: order.id.clone(),
-        first: id(order.first),
-        then: id(order.then),
-        kind: match order.strength {
-            OrderStrength::Mandatory => "mandatory",
-            OrderStrength::Optional => "optional",
-            OrderStrength::Serialize => "serialize",
-        },
-        symmetrical: order.symmetrical,
-    });
-    let of_choices = set.choices.iter().flat_map(|choice| {
-        let pairs = choice.firsts.iter().flat_map(|first| {
-            choice.dependents.iter().map(|then| OrderedPair { first: *first, then: *then })
-        });
-        pairs.map(|pair| NormalizedOrder {
-            constraint: choice.id.clone(),
-            first: id(pair.first),
-            then: id(pair.then),
-            kind: "one_of",
-            symmetrical: choice.stops.contains(&pair),
-        })
-    });
-    given.chain(of_choices).chain(of_groups).collect()
 }

@@ -10,6 +10,7 @@ pub(crate) mod fit;
 pub(crate) mod html;
 pub(crate) mod json;
 pub(crate) mod lint;
+pub(crate) mod normalized;
 pub(crate) mod optimum;
 mod parts;
 mod promotion;

@@ -16,6 +16,7 @@ use crate::pacemaker::execute::{Simulation, difference, simulate};
 use crate::pacemaker::pinning::{ExpectedPlace, Foresight, Pinning, current, pin};
 use crate::pacemaker::{AllPlaced, Strategy, cib, transition};
 use crate::report::form::json;
+use crate::report::pacemaker::commands::check_roles;
 use crate::report::pacemaker::warnings::in_a_circle;
 use crate::report::pacemaker::{carried, commands, json as documents, text, transition as graphs};
 use crate::tools::ExitStatus;
@@ -72,6 +73,7 @@ pub(super) fn bring(
     let plan = transition(&cib.set, strategy, placed);
     let status = status(&cib.set, placed, &plan);
     if let Some(form) = options.cib.commands {
+        check_roles(form, &change, &cib.set)?;
         return print(&commands::lines(form, &change)?, status, output);
     }
     print(&text::lines(&cib.set, strategy, placed, &plan)?, status, output)?;

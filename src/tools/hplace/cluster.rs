@@ -13,7 +13,7 @@ use crate::input::encoding::decode;
 use crate::input::local::read_limited;
 use crate::load::merge::apply_node_options;
 use crate::model::shown::printable;
-use crate::pacemaker::cib::CibReading;
+use crate::pacemaker::cib::GuestReading;
 use crate::pacemaker::cib::change::{ChangedTicket, dated, with_tickets};
 use crate::pacemaker::execute::{CibClient, LocalCluster, SIZE};
 use crate::pacemaker::working_set::{QuorumPolicy, Unsupported, WorkingSet};
@@ -40,14 +40,14 @@ pub(in crate::tools) struct ReadCib {
     pub set: WorkingSet,
 }
 
-/// Reads the cluster, Pacemaker's or Ganeti's, with guest nodes and roles as `reading` says. Unsupported elements are
+/// Reads the cluster, Pacemaker's or Ganeti's, with guest nodes as `guests` says. Unsupported elements are
 /// listed on standard error.
 ///
 /// # Errors
 /// Fails if the cluster cannot be read, or has unsupported elements that are not to be skipped.
 pub(super) fn load_with(
     options: &HplaceOptions,
-    reading: CibReading,
+    guests: GuestReading,
     output: &mut Output,
 ) -> anyhow::Result<WorkingSet> {
     let set = match ClusterOrigin::of(options)? {
@@ -58,13 +58,13 @@ pub(super) fn load_with(
         }
         origin if !options.what_if().is_nothing() => {
             let (text, source) = origin.document(options.what_if())?;
-            cib::read_with(text.as_bytes(), &source, reading)?
+            cib::read_with(text.as_bytes(), &source, guests)?
         }
         ClusterOrigin::Document(file) => {
             let (document, source) = opened(file)?;
-            cib::read_with(document, &source, reading)?
+            cib::read_with(document, &source, guests)?
         }
-        ClusterOrigin::Live => cib::read_with(LocalCluster.document()?.as_bytes(), ASKED, reading)?,
+        ClusterOrigin::Live => cib::read_with(LocalCluster.document()?.as_bytes(), ASKED, guests)?,
     };
     accept(&set, &options.cib, output)?;
     Ok(set)

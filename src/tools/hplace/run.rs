@@ -9,13 +9,15 @@ use super::report;
 use super::{HplaceOptions, PlacementCommand};
 use crate::load::lookup::hint;
 use crate::model::shown::shown_name;
-use crate::pacemaker::cib::{CibReading, GuestReading, RoleReading};
+use crate::pacemaker::cib::GuestReading;
 use crate::pacemaker::why::PlacementExplainer;
 use crate::pacemaker::{
     AllPlaced, PlacementMethod, ResourceIdx, Strategy, Transition, WorkingSet, transition,
 };
 use crate::report::form::json;
-use crate::report::pacemaker::{crm_simulate, json as documents, text, transition as graphs, why as words};
+use crate::report::pacemaker::{
+    crm_simulate, json as documents, normalized, text, transition as graphs, why as words,
+};
 use crate::tools::ExitStatus;
 use crate::tools::output::Output;
 
@@ -34,9 +36,9 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
         }
         return carry::bring(options, &cib, strategy, &placed, output);
     }
-    let set = &load_with(options, reading(options), output)?;
+    let set = &load_with(options, guests(options), output)?;
     if options.forms.show_normalized {
-        output.write(&json::text(&documents::normalized(set))?)?;
+        output.write(&json::text(&normalized::document(set))?)?;
         output.flush()?;
         return Ok(ExitStatus::Success);
     }
@@ -68,13 +70,6 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
         text::unplaced(set, strategy, &placed)?.iter().try_for_each(|line| output.error_line(line))?;
     }
     Ok(status(set, &placed, &plan))
-}
-
-/// Chooses how guest nodes and roles are read. The best placement knows neither.
-fn reading(options: &HplaceOptions) -> CibReading {
-    let is_unknown = options.forms.show_normalized || options.method == Some(PlacementMethod::Optimal);
-    let roles = if is_unknown { RoleReading::Unsupported } else { RoleReading::Followed };
-    CibReading { guests: guests(options), roles }
 }
 
 /// Chooses how guest nodes are read. Placement with guest nodes is supported; actions and their order are not.

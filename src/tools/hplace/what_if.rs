@@ -5,7 +5,7 @@ use anyhow::{Context, anyhow, bail, ensure};
 use super::HplaceOptions;
 use super::cluster::{ensure_quorum, load_with};
 use crate::model::shown::shown_name;
-use crate::pacemaker::cib::{CibReading, RoleReading};
+use crate::pacemaker::cib::GuestReading;
 use crate::pacemaker::fit::FitQuestion;
 use crate::pacemaker::loss::{losses, restless};
 use crate::pacemaker::{AllocationScore, Capacities, Strategy, WorkingSet, place};
@@ -67,8 +67,7 @@ pub(super) fn fit(
 
 /// The cluster after its pending actions, and the strategy by which it is placed.
 fn settled(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<(WorkingSet, Strategy)> {
-    let reading = CibReading { roles: RoleReading::Followed, ..CibReading::PLAIN };
-    let set = load_with(options, reading, output)?;
+    let set = load_with(options, GuestReading::Unsupported, output)?;
     ensure_quorum(&set)?;
     let method = options.method.unwrap_or(set.strategy().into());
     let strategy = method

@@ -12,6 +12,7 @@ use roxmltree::{Document, Node};
 use serde::{Deserialize, Serialize};
 
 use super::document::{self, child, children, id};
+use super::roles::is_promoted;
 use htools_ganeti::input::error::{LoadError, Result};
 use htools_ganeti::load::lookup::hint;
 use htools_model::shown::{escaped, shown_name, shown_source};
@@ -26,34 +27,61 @@ const PREFIX: &str = "hplace-";
 pub struct LocationPin {
     /// The constraint's id, an XML name.
     pub id: String,
-    /// The primitive or group.
+    /// The primitive or group; for a role, the clone.
     pub resource: String,
     /// The node's name.
     pub node: String,
+    /// True if the constraint is only about the promoted role of the clone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub promoted: bool,
 }
 
 impl LocationPin {
     /// The constraint as an XML element.
     pub fn xml(&self) -> String {
         let (id, resource, node) = (attribute(&self.id), attribute(&self.resource), attribute(&self.node));
-        format!(r#"<rsc_location id="{id}" rsc="{resource}" node="{node}" score="INFINITY"/>"#)
+        let role = if self.promoted { r#" role="Promoted""# } else { "" };
+        format!(r#"<rsc_location id="{id}" rsc="{resource}"{role} node="{node}" score="INFINITY"/>"#)
     }
 
-    /// Reads a constraint from an element, if this tool can have made it.
+    /// Reads a constraint from an element, if this tool or its commands can have made it.
     fn of(element: Node<'_, '_>) -> Option<LocationPin> {
-        let is_ours = id(element).starts_with(PREFIX)
-            && id(element).chars().all(is_plain)
-            && element.attribute("score") == Some("INFINITY");
-        let known = ["id", "rsc", "node", "score"];
-        let says_no_more = element.attributes().all(|attribute| known.contains(&attribute.name()))
-            && !element.children().any(|inner| inner.is_element());
-        let (resource, node) = (element.attribute("rsc")?, element.attribute("node")?);
-        (is_ours && says_no_more).then(|| LocationPin {
+        let is_ours = id(element).starts_with(PREFIX) && id(element).chars().all(is_plain);
+        let role = element.attribute("role");
+        let node = if is_ours && says_only(element, &["id", "rsc", "role", "node", "score"], 0) {
+            let counts = element.attribute("score") == Some("INFINITY") && role.is_none_or(is_promoted);
+            element.attribute("node").filter(|_| counts)
+        } else if is_ours && says_only(element, &["id", "rsc"], 1) {
+            promoted_by_rule(element)
+        } else {
+            None
+        };
+        Some(LocationPin {
             id: id(element).to_owned(),
-            resource: resource.to_owned(),
-            node: node.to_owned(),
+            resource: element.attribute("rsc")?.to_owned(),
+            node: node?.to_owned(),
+            promoted: role.is_some() || child(element, "rule").is_some(),
         })
     }
+}
+
+/// Returns true if an element has no attributes but these, and this number of elements in it.
+fn says_only(element: Node<'_, '_>, known: &[&str], inner: usize) -> bool {
+    element.attributes().all(|attribute| known.contains(&attribute.name()))
+        && element.children().filter(Node::is_element).count() == inner
+}
+
+/// The node where the rule of a constraint wants the promoted role, as the shells pcs and crmsh write it.
+fn promoted_by_rule<'a>(constraint: Node<'a, '_>) -> Option<&'a str> {
+    let rule = child(constraint, "rule")?;
+    let expression = child(rule, "expression")?;
+    let is_rule = says_only(rule, &["id", "role", "score", "boolean-op"], 1)
+        && rule.attribute("score") == Some("INFINITY")
+        && rule.attribute("role").is_some_and(is_promoted);
+    let is_name = says_only(expression, &["id", "attribute", "operation", "value", "type"], 0)
+        && expression.attribute("attribute") == Some("#uname")
+        && expression.attribute("operation") == Some("eq");
+    expression.attribute("value").filter(|_| is_rule && is_name)
 }
 
 /// A change of a cluster's configuration, made in one step.
@@ -167,8 +195,10 @@ impl CibChange {
 pub struct PinSurvey {
     /// This tool's constraints.
     pub pins: Vec<LocationPin>,
-    /// All ids of the configuration.
+    /// All ids of the configuration, and those given out.
     ids: HashSet<String>,
+    /// Ids of constraints that are not given out again.
+    taken: HashSet<String>,
 }
 
 impl PinSurvey {
@@ -180,25 +210,37 @@ impl PinSurvey {
         let document = document::parse(text, source)?;
         let configuration = child(document.root_element(), "configuration");
         let elements = configuration.into_iter().flat_map(|node| node.descendants());
+        // Constraints with rules are not changed to ones without.
+        let with_rules = locations(&document).filter(|location| child(*location, "rule").is_some());
         Ok(PinSurvey {
             pins: locations(&document).filter_map(LocationPin::of).collect(),
             ids: elements.map(|element| id(element).to_owned()).collect(),
+            taken: with_rules.map(|location| id(location).to_owned()).collect(),
         })
     }
 
-    /// Id for a constraint about a resource: that of its present constraint, or a new one.
-    pub(crate) fn id_for(&mut self, resource: &str) -> String {
-        let id = self.id_alone(resource);
+    /// Id for a constraint about a resource, or about its promoted role: that of a present constraint, or a new one. No
+    /// id is given out twice.
+    pub(crate) fn id_for(&mut self, resource: &str, promoted: bool) -> String {
+        let id = self.free_id(resource, promoted);
         self.ids.insert(id.clone());
+        self.taken.insert(id.clone());
         id
     }
 
-    /// Like `id_for`, for a constraint that is the only one made.
+    /// Id for a constraint about a resource that is the only one made.
     pub fn id_alone(&self, resource: &str) -> String {
-        if let Some(pin) = self.pins.iter().find(|pin| pin.resource == resource) {
+        self.free_id(resource, false)
+    }
+
+    fn free_id(&self, resource: &str, promoted: bool) -> String {
+        let is_free = |pin: &&LocationPin| !self.taken.contains(&pin.id);
+        let mut present = self.pins.iter().filter(|pin| pin.resource == resource && pin.promoted == promoted);
+        if let Some(pin) = present.find(is_free) {
             return pin.id.clone();
         }
-        let name: String = resource.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+        let mut name: String = resource.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+        name.push_str(if promoted { "-promoted" } else { "" });
         let names = (1..).map(|number| match number {
             1 => format!("{PREFIX}{name}"),
             more => format!("{PREFIX}{name}-{more}"),

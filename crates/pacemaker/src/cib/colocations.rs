@@ -21,7 +21,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn read_colocations(&mut self) -> Result<()> {
         let Some(section) = self.section("constraints") else { return Ok(()) };
         for constraint in children(section, "rsc_colocation") {
-            if let Some(reason) = unsupported_reason(constraint, self.follows_roles) {
+            if let Some(reason) = unsupported_reason(constraint) {
                 self.report_unsupported(constraint, reason);
                 continue;
             }
@@ -279,9 +279,9 @@ fn colocated_role(name: Option<&str>) -> Option<Role> {
     }
 }
 
-/// Reason why a colocation is not supported, if any. Roles are supported if `follows_roles`.
-fn unsupported_reason(constraint: Node<'_, '_>, follows_roles: bool) -> Option<&'static str> {
-    let is_known = |role: &str| role == "Started" || follows_roles && colocated_role(Some(role)).is_some();
+/// Reason why a colocation is not supported, if any.
+fn unsupported_reason(constraint: Node<'_, '_>) -> Option<&'static str> {
+    let is_known = |role: &str| role == "Started" || colocated_role(Some(role)).is_some();
     let role = |name| constraint.attribute(name).is_some_and(|role| !is_known(role));
     if role("rsc-role") || role("with-rsc-role") {
         return Some("a colocation for a role");

@@ -247,6 +247,7 @@ mod tests {
     use super::PROMOTED;
     use crate::cib;
 
+    /// Only parts of promotable clones can be promoted.
     #[test]
     fn what_is_promoted_is_said_once() {
         let resource = |list: &str| format!(r#"<lrm_resource id="p">{list}</lrm_resource>"#);
@@ -262,14 +263,14 @@ mod tests {
         let promotable = format!(
             r#"<clone id="c"><meta_attributes id="m"><nvpair id="m1" name="promotable" value="true"/></meta_attributes>{primitive}</clone>"#
         );
-        for resources in [primitive, &promotable] {
+        for (resources, reasons) in [(primitive, vec![PROMOTED]), (&promotable, Vec::new())] {
             let document = format!(
                 r#"<cib have-quorum="1"><configuration><nodes><node id="1" uname="n"/></nodes><resources>{resources}</resources></configuration><status><node_state id="1" uname="n" in_ccm="true" crmd="online" join="member" expected="member"><lrm id="1"><lrm_resources>{history}</lrm_resources></lrm></node_state></status></cib>"#
             );
             let unsupported = cib::parse(&document, "x").unwrap().unsupported;
             assert_eq!(
                 unsupported.iter().map(|element| &element.reason).collect::<Vec<_>>(),
-                [PROMOTED],
+                reasons,
                 "{resources}"
             );
         }

@@ -62,7 +62,6 @@ use htools_ganeti::input::error::{LoadError, Result};
 use htools_model::shown::shown_source;
 pub use keys::tag_name;
 use plain::{PlainHistories, TakenHistory};
-pub use promotable::{CibReading, RoleReading};
 use properties::Properties;
 pub(super) use properties::amount;
 use unfencing::UnfencingDevice;
@@ -93,15 +92,14 @@ pub fn parse(text: &str, source: &str) -> Result<WorkingSet> {
 /// # Errors
 /// Fails if it cannot be read, is no CIB, or contradicts itself.
 pub(crate) fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
-    read_with(from, source, CibReading::PLAIN)
+    read_with(from, source, GuestReading::Unsupported)
 }
 
-/// Reads a CIB from a stream, with guest nodes and roles treated as `reading` says. Errors name `source`.
+/// Reads a CIB from a stream, with guest nodes treated as `guests` says. Errors name `source`.
 ///
 /// # Errors
 /// Fails if it cannot be read, is no CIB, or contradicts itself.
-pub fn read_with(from: impl Read, source: &str, reading: CibReading) -> Result<WorkingSet> {
-    let CibReading { guests, roles } = reading;
+pub fn read_with(from: impl Read, source: &str, guests: GuestReading) -> Result<WorkingSet> {
     let unreadable = |e| LoadError::one_line(&shown_source(source), &format!("cannot be read: {e}"));
     let histories = PlainHistories::of(from).map_err(unreadable)?;
     let document = document::parse(decode(&histories.rest, source)?, source)?;
@@ -111,9 +109,7 @@ pub fn read_with(from: impl Read, source: &str, reading: CibReading) -> Result<W
         return Err(LoadError::one_line(&shown_source(source), problem));
     };
     let read = |follows_guests| {
-        let mut reader = Reader::new(source, root, configuration, &histories.taken, follows_guests);
-        reader.follows_roles = roles == RoleReading::Followed;
-        reader.working_set()
+        Reader::new(source, root, configuration, &histories.taken, follows_guests).working_set()
     };
     let set = read(guests != GuestReading::Unsupported)?;
     match guests {
@@ -197,8 +193,6 @@ struct Reader<'a, 'i> {
     idle_hosts: OnceCell<HashMap<NameMark, Vec<HostIdx>>>,
     /// By the name of an instance, its wishes to be promoted by host.
     wishes_by_name: OnceCell<HashMap<String, HashMap<HostIdx, AllocationScore>>>,
-    /// True if promotable clones are supported.
-    follows_roles: bool,
     /// True if promoted instances are demoted without quorum.
     demotes_without_quorum: bool,
     /// True if the cluster fences all its members, as it lost its quorum.
@@ -253,7 +247,6 @@ impl<'a, 'i> Reader<'a, 'i> {
             follows_guests,
             idle_hosts: OnceCell::new(),
             wishes_by_name: OnceCell::new(),
-            follows_roles: false,
             demotes_without_quorum: false,
             panics: false,
             guests: Vec::new(),

@@ -20,7 +20,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn read_orders(&mut self) -> Result<()> {
         let Some(section) = self.section("constraints") else { return Ok(()) };
         for constraint in children(section, "rsc_order") {
-            if let Some(reason) = unsupported_reason(constraint, self.follows_roles) {
+            if let Some(reason) = unsupported_reason(constraint) {
                 self.report_unsupported(constraint, reason);
                 continue;
             }
@@ -232,9 +232,8 @@ fn standing_for_all<'m>(
 }
 
 /// Reason why an order is not supported, if any.
-fn unsupported_reason(constraint: Node<'_, '_>, follows_roles: bool) -> Option<&'static str> {
-    let is_other =
-        |action: &str| action != "start" && (!follows_roles || action.parse::<OrderedTask>().is_err());
+fn unsupported_reason(constraint: Node<'_, '_>) -> Option<&'static str> {
+    let is_other = |action: &str| action != "start" && action.parse::<OrderedTask>().is_err();
     let action = |name| constraint.attribute(name).is_some_and(is_other);
     if action("first-action") || action("then-action") {
         return Some("an order of other actions than starts");

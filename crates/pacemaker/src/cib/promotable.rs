@@ -8,36 +8,9 @@ use super::super::promotion::Promotion;
 use super::super::score::AllocationScore;
 use super::Reader;
 use super::failures::{DEGRADED, PROMOTED};
-use super::guests::GuestReading;
 use super::history::NameMark;
 use super::properties::Properties;
 use super::roles::is_unpromoted;
-
-/// Treatment of promotable clones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RoleReading {
-    /// They are not supported, and neither are constraints about roles.
-    Unsupported,
-    /// Their instances are placed and promoted.
-    Followed,
-}
-
-/// Treatment of features that not all callers support.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CibReading {
-    /// Treatment of VMs with guest nodes.
-    pub guests: GuestReading,
-    /// Treatment of promotable clones.
-    pub roles: RoleReading,
-}
-
-impl CibReading {
-    /// Neither guest nodes nor roles.
-    pub const PLAIN: CibReading =
-        CibReading { guests: GuestReading::Unsupported, roles: RoleReading::Unsupported };
-    /// Guest nodes and roles.
-    pub const FULL: CibReading = CibReading { guests: GuestReading::Followed, roles: RoleReading::Followed };
-}
 
 /// The instances of a clone.
 pub(super) struct Instances<'a> {
@@ -136,11 +109,7 @@ impl Reader<'_, '_> {
 
     /// Changes the reasons why a promotable clone is not supported: some do not apply to it, and others do to it alone.
     pub(super) fn check_promotable(&self, reasons: &mut Vec<&'static str>) {
-        reasons.retain(|reason| *reason != PROMOTED);
-        if !self.follows_roles {
-            return reasons.insert(0, PROMOTED);
-        }
-        reasons.retain(|reason| *reason != DEGRADED);
+        reasons.retain(|reason| ![PROMOTED, DEGRADED].contains(reason));
         if !self.guests.is_empty() {
             reasons.push("a promotable clone in a cluster with guest nodes");
         }

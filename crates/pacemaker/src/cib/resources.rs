@@ -115,8 +115,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                     self.read_primitive(node, &inherited)?;
                 }
                 "group" => self.read_group(node, &defaults)?,
-                "clone" => self.read_clone(node, &defaults)?,
-                "master" if self.follows_roles => self.read_clone(node, &defaults)?,
+                "clone" | "master" => self.read_clone(node, &defaults)?,
                 "template" => {}
                 other => {
                     let reason = BEYOND.iter().find(|(name, _)| *name == other).map(|(_, reason)| *reason);

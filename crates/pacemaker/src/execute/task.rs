@@ -1,10 +1,10 @@
 //! Tasks of a run, and a check that the cluster is still as it was when they were planned.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::cib::change::CibChange;
-use crate::pinning::{ExpectedPlace, Foresight};
+use crate::pinning::{ExpectedPlace, Foresight, NodeInRole, by_resource};
 use htools_model::shown::{printable, shown_name};
 
 /// Source of documents, for errors.
@@ -64,14 +64,18 @@ pub fn obstacle(
     found().unwrap_or_else(Some)
 }
 
-/// Text about the first resource that is not where it should be.
+/// Text about the first resource that is not where it should be, or not in its role.
 pub fn difference(wanted: &[ExpectedPlace], found: &[ExpectedPlace]) -> Option<String> {
-    let (wanted, found) = (nodes(wanted), nodes(found));
-    let shown = |nodes: &BTreeSet<&str>| {
+    let (wanted, found) = (by_resource(wanted), by_resource(found));
+    let node = |there: &NodeInRole<'_>| {
+        let role = if there.promoted { " (promoted)" } else { "" };
+        format!("{}{role}", shown_name(there.node))
+    };
+    let shown = |nodes: &BTreeSet<NodeInRole<'_>>| {
         if nodes.is_empty() {
             "stopped".to_owned()
         } else {
-            format!("on {}", nodes.iter().map(|node| shown_name(node)).collect::<Vec<_>>().join(", "))
+            format!("on {}", nodes.iter().map(node).collect::<Vec<_>>().join(", "))
         }
     };
     for (resource, want) in &wanted {
@@ -85,13 +89,4 @@ pub fn difference(wanted: &[ExpectedPlace], found: &[ExpectedPlace]) -> Option<S
     }
     let new = found.keys().find(|resource| !wanted.contains_key(*resource));
     new.map(|resource| format!("{} is new", shown_name(resource)))
-}
-
-/// The nodes of each resource.
-fn nodes(places: &[ExpectedPlace]) -> BTreeMap<&str, BTreeSet<&str>> {
-    let mut nodes: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for place in places {
-        nodes.entry(&place.resource).or_default().extend(place.node.as_deref());
-    }
-    nodes
 }

@@ -1,5 +1,7 @@
 //! Runs on a simulated cluster, killed at any call.
 
+mod roles;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -156,14 +158,18 @@ fn pins() -> Vec<LocationPin> {
         id: format!("hplace-{resource}"),
         resource: resource.to_owned(),
         node: node.to_owned(),
+        promoted: false,
     };
     vec![pin("rsc-large", "node2"), pin("rsc-medium", "node1")]
 }
 
 fn header(cluster: &FakeCib, releases: bool) -> CibHeader {
     let text = cluster.text();
-    let place =
-        |name: &str, node: &str| ExpectedPlace { resource: name.to_owned(), node: Some(node.to_owned()) };
+    let place = |name: &str, node: &str| ExpectedPlace {
+        resource: name.to_owned(),
+        node: Some(node.to_owned()),
+        promoted: false,
+    };
     CibHeader {
         journal: SCHEMA.to_owned(),
         cluster: "node1,node2".to_owned(),
@@ -180,12 +186,17 @@ fn header(cluster: &FakeCib, releases: bool) -> CibHeader {
     }
 }
 
-fn walk(cluster: &mut FakeCib, header: CibHeader, sheet: &Paper, host: &mut Onlooker) -> (Ending, CibRead) {
+fn walk(
+    cluster: &mut dyn CibClient,
+    header: CibHeader,
+    sheet: &Paper,
+    host: &mut Onlooker,
+) -> (Ending, CibRead) {
     let journal = Journal::begin(Box::new(sheet.clone()), &header).unwrap();
     CibRunner::new(cluster, host, journal, CibRead::begin(header).unwrap()).walk()
 }
 
-fn resume(cluster: &mut FakeCib, sheet: &Paper) -> (Ending, CibRead) {
+fn resume(cluster: &mut dyn CibClient, sheet: &Paper) -> (Ending, CibRead) {
     let (read, journal) = sheet.go_on();
     let mut host = Onlooker::default();
     let mut runner = CibRunner::new(cluster, &mut host, journal, read);

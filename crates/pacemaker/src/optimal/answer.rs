@@ -4,11 +4,13 @@ use super::super::additions::{AdditionLog, ScoreSource};
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::optimum::{Optimum, PlacingStage, PriorityCount};
 use super::super::place::{PlacingError, place, place_noting};
-use super::super::placing::{AllPlaced, Assignment, DecidedBy};
+use super::super::placing::{AllPlaced, Assignment, DecidedBy, PlacingEvent};
+use super::super::promotion::RunState;
 use super::super::score::{AllocationScore, HostScore, ScoreTable};
 use super::super::working_set::{LocationScore, WorkingSet};
 use super::before::PlacedBefore;
 use super::bound;
+use super::promotions;
 use super::rules::{PlacingRules, ZoneTie};
 use super::search::{BestFound, OptimalSearch};
 
@@ -24,6 +26,14 @@ pub(super) fn all_placed(
     let mut placed = place(&preferring, set.strategy())?;
     let counts = |one: &ResourceIdx| rules.counts(*one);
     let not_followed = not_followed(rules, &placed, &hosts);
+    placed.promoted = rules.before.promoted().to_vec();
+    for event in &mut placed.events {
+        if let PlacingEvent::Promotion { clone, .. } = event
+            && let Some(chosen) = rules.before.promotion(*clone)
+        {
+            event.clone_from(chosen);
+        }
+    }
     for record in &mut placed.records {
         let resource = record.resource;
         if is_kept(rules, record, &hosts) {
@@ -79,7 +89,7 @@ fn is_kept(rules: &PlacingRules<'_>, record: &Assignment, hosts: &[Option<HostId
 
 /// The parts of the scores in the best placement.
 pub(super) fn additions(set: &WorkingSet, best: &AllPlaced) -> Result<AdditionLog, PlacingError> {
-    let before = PlacedBefore::of(set)?;
+    let before = PlacedBefore::as_in(set, best)?;
     let rules = &PlacingRules::of(set, &before);
     let hosts: Vec<Option<HostIdx>> = set.resource_indices().map(|one| best.host(one)).collect();
     let preferring = preferring(rules, &hosts);
@@ -101,8 +111,10 @@ pub(super) fn additions(set: &WorkingSet, best: &AllPlaced) -> Result<AdditionLo
 /// interchangeable.
 fn not_followed(rules: &PlacingRules<'_>, placed: &AllPlaced, hosts: &[Option<HostIdx>]) -> Vec<ResourceIdx> {
     let set = rules.set;
-    let followed = |one: ResourceIdx| placed.host(one);
-    let (wanted, found) = (set.by_common_name(|one| hosts[one.get()]), set.by_common_name(followed));
+    let state = |host: Option<HostIdx>, promoted: bool| RunState { host, promoted }.running();
+    let promoted = rules.before.promoted();
+    let wanted = set.by_common_name(|one| state(hosts[one.get()], promoted[one.get()]));
+    let found = set.by_common_name(|one| state(placed.host(one), placed.promoted[one.get()]));
     let differs = |one: &ResourceIdx| wanted.get(set.common_name(*one)) != found.get(set.common_name(*one));
     let should_run = |one: &ResourceIdx| set.resource(*one).is_primitive() && set.should_run(*one);
     set.resource_indices().filter(should_run).filter(differs).collect()
@@ -122,6 +134,7 @@ fn preferring(rules: &PlacingRules<'_>, hosts: &[Option<HostIdx>]) -> WorkingSet
             });
         }
     }
+    promotions::prefer(&mut set, rules.before.choice());
     set.set_scores();
     set
 }

@@ -1,13 +1,16 @@
 //! Clones, and all that they cannot be without, are placed by the cluster's own strategy. The best placement of the
-//! other resources is found afterwards.
+//! other resources is found afterwards, for each choice of promoted instances.
 
 use std::collections::HashMap;
 
 use super::super::index::{HostIdx, ResourceIdx};
-use super::super::place::{PlacingError, place};
+use super::super::place::PlacingError;
+use super::super::placing::{AllPlaced, PlacingEvent};
 use super::super::score::AllocationScore;
 use super::super::transition::needs::needs;
-use super::super::working_set::{Strategy, WorkingSet};
+use super::super::working_set::{Colocation, WorkingSet};
+use super::limits::PlacingLimits;
+use super::promotions::{self, ChosenInstance, PromotedPlacement};
 
 /// Primitives that are placed beforehand, and their hosts.
 #[derive(Debug)]
@@ -16,22 +19,84 @@ pub(super) struct PlacedBefore {
     included: Vec<bool>,
     /// By resource, its host.
     host: Vec<Option<HostIdx>>,
+    /// By resource; true for a primitive that is promoted there.
+    promoted: Vec<bool>,
+    /// The promotions in it.
+    promotions: Vec<PlacingEvent>,
+    /// The promoted instances.
+    choice: Vec<ChosenInstance>,
+    /// Sum of their promotion scores.
+    promotion_score: i64,
 }
 
 impl PlacedBefore {
-    /// Places them for a cluster. If its own strategy ignores capacities, `utilization` places them.
-    pub(super) fn of(set: &WorkingSet) -> Result<PlacedBefore, PlacingError> {
-        let count = set.resources.len();
+    /// Places them for a cluster, once for each choice of promoted instances. If its own strategy ignores capacities,
+    /// `utilization` places them.
+    pub(super) fn choices(
+        set: &WorkingSet,
+        limits: &PlacingLimits,
+    ) -> Result<Vec<PlacedBefore>, PlacingError> {
         if set.clones().next().is_none() {
-            return Ok(PlacedBefore { included: vec![false; count], host: vec![None; count] });
+            return Ok(vec![PlacedBefore::nothing(set)]);
         }
-        let strategy = match set.strategy() {
-            Strategy::Default => Strategy::Utilization,
-            roomy => roomy,
-        };
-        let placed = place(set, strategy)?;
+        // A limited number of moves leaves roles to the cluster.
+        let choices = promotions::choices(set, limits.moves.is_some())?;
+        Ok(choices.into_iter().map(|choice| PlacedBefore::with(set, choice)).collect())
+    }
+
+    /// Places them for a cluster as they are in a best placement.
+    pub(super) fn as_in(set: &WorkingSet, best: &AllPlaced) -> Result<PlacedBefore, PlacingError> {
+        match set.clones().next() {
+            None => Ok(PlacedBefore::nothing(set)),
+            Some(_) => Ok(PlacedBefore::with(set, promotions::as_in(set, best)?)),
+        }
+    }
+
+    fn nothing(set: &WorkingSet) -> PlacedBefore {
+        let count = set.resources.len();
+        PlacedBefore {
+            included: vec![false; count],
+            host: vec![None; count],
+            promoted: vec![false; count],
+            promotions: Vec::new(),
+            choice: Vec::new(),
+            promotion_score: 0,
+        }
+    }
+
+    fn with(set: &WorkingSet, choice: PromotedPlacement) -> PlacedBefore {
+        let PromotedPlacement { placed, choice, score } = choice;
         let host = set.resource_indices().map(|one| placed.host(one)).collect();
-        Ok(PlacedBefore { included: needed_by_clones(set), host })
+        let is_promotion = |event: &PlacingEvent| matches!(event, PlacingEvent::Promotion { .. });
+        PlacedBefore {
+            included: needed_by_clones(set),
+            host,
+            promoted: placed.promoted,
+            promotions: placed.events.into_iter().filter(is_promotion).collect(),
+            choice,
+            promotion_score: score,
+        }
+    }
+
+    /// The promoted instances.
+    pub(super) fn choice(&self) -> &[ChosenInstance] {
+        &self.choice
+    }
+
+    /// By resource; true for a primitive that is promoted.
+    pub(super) fn promoted(&self) -> &[bool] {
+        &self.promoted
+    }
+
+    /// The promotion of a clone.
+    pub(super) fn promotion(&self, clone: ResourceIdx) -> Option<&PlacingEvent> {
+        let is_of = |event: &&PlacingEvent| matches!(event, PlacingEvent::Promotion { clone: of, .. } if *of == clone);
+        self.promotions.iter().find(is_of)
+    }
+
+    /// Sum of the promotion scores of the promoted instances.
+    pub(super) fn promotion_score(&self) -> i64 {
+        self.promotion_score
     }
 
     /// Returns true if a resource is one of them.
@@ -45,9 +110,13 @@ impl PlacedBefore {
     }
 }
 
-/// By resource; true for the primitives of clones, and for all that must be with them, or must run, for one to run.
+/// By resource; true for the primitives of clones, for all that must be with them, or must run, for one to run, and for
+/// all on which a role depends.
 fn needed_by_clones(set: &WorkingSet) -> Vec<bool> {
-    let mandatory = set.colocations.iter().filter(|colocation| colocation.score == AllocationScore::INFINITY);
+    let counts = |colocation: &&Colocation| {
+        colocation.score == AllocationScore::INFINITY || colocation.dependent_role.is_some()
+    };
+    let mandatory = set.colocations.iter().filter(counts);
     let mut needed: HashMap<ResourceIdx, Vec<ResourceIdx>> = HashMap::new();
     mandatory.for_each(|must| needed.entry(must.dependent).or_default().push(must.primary));
     needs(set).iter().for_each(|need| needed.entry(need.then).or_default().push(need.first));

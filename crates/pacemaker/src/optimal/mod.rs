@@ -11,6 +11,7 @@ mod draft;
 mod exact;
 mod improve;
 mod limits;
+mod promotions;
 mod rules;
 mod search;
 mod shake;
@@ -21,24 +22,41 @@ mod ways;
 pub use super::optimum::{Optimum, PlacingStage, PriorityCount, ThenGoal};
 pub use limits::PlacingLimits;
 
+use std::cmp::Reverse;
+
 use super::additions::AdditionLog;
 use super::place::{PlacingError, place_noting};
 use super::placing::AllPlaced;
 use super::working_set::{Strategy, WorkingSet};
 use before::PlacedBefore;
 use rules::PlacingRules;
-use search::OptimalSearch;
+use search::{BestFound, OptimalSearch};
 
 /// Finds the best placement of a cluster, or the best that is found within the limits.
 ///
 /// # Errors
 /// Those of [`place`](super::place()).
 pub fn optimal(set: &WorkingSet, then: ThenGoal, limits: &PlacingLimits) -> Result<AllPlaced, PlacingError> {
-    let before = PlacedBefore::of(set)?;
-    let rules = PlacingRules::of(set, &before);
-    let mut search = OptimalSearch { rules: &rules, then, limits, steps: 0 };
-    let found = search.run()?;
-    answer::all_placed(&search, found)
+    let choices = PlacedBefore::choices(set, limits)?;
+    let share = limits.part(choices.len() as u64);
+    let mut found: Vec<BestFound> = Vec::new();
+    let mut steps = 0;
+    for before in &choices {
+        let rules = PlacingRules::of(set, before);
+        let mut search = OptimalSearch { rules: &rules, then, limits: &share, steps: 0 };
+        found.push(search.run()?);
+        steps += search.steps;
+    }
+    // Of equal choices, the first is taken.
+    let worth = |at: &usize| {
+        (&found[*at].value.placed, choices[*at].promotion_score(), &found[*at].value, Reverse(*at))
+    };
+    let proved = found.iter().map(|found| found.proved).min().flatten();
+    let at = (0..found.len()).max_by_key(worth).unwrap_or_default();
+    let rules = PlacingRules::of(set, &choices[at]);
+    let search = OptimalSearch { rules: &rules, then, limits, steps };
+    let best = BestFound { proved, ..found.swap_remove(at) };
+    answer::all_placed(&search, best)
 }
 
 /// The parts of the scores by which all primitives were placed. For this, the resources are placed once more.

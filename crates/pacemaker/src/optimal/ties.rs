@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use super::super::additions::ScoreSource;
 use super::super::index::{HostIdx, ResourceIdx};
+use super::super::promotion::Role;
 use super::super::score::AllocationScore;
 use super::super::transition::needs::{Need, needs};
 use super::super::wishes::AgreeingHosts;
-use super::super::working_set::{ChoiceOrder, Colocation, WorkingSet};
+use super::super::working_set::{ChoiceOrder, Colocation, OrderedTask, WorkingSet};
 use super::rules::{NeededSome, PlacingRules, ZoneTie};
 
 impl PlacingRules<'_> {
@@ -76,7 +77,10 @@ impl PlacingRules<'_> {
     /// Adds the needs of resources for others that start before them.
     pub(super) fn order(&mut self) {
         let set = self.set;
-        for need in needs(set) {
+        // Orders of stops and demotions keep no resource from running.
+        let begins = |task: OrderedTask| matches!(task, OrderedTask::Start | OrderedTask::Promote);
+        for need in needs(set).into_iter().filter(|need| begins(need.tasks.first) && begins(need.tasks.then))
+        {
             // Resources that clones need are placed with them, and one instance is enough for others.
             let is_clone = |one| set.resource(one).is_clone();
             if is_clone(need.first) && !is_clone(need.then) {
@@ -129,7 +133,12 @@ impl PlacingRules<'_> {
     fn tie_to_clone(&mut self, dependent: ResourceIdx, at: usize, zone: usize) {
         let set = self.set;
         let (clone, score) = (set.colocations[at].primary, set.colocations[at].score);
+        let role = set.colocations[at].primary_role;
+        let has_role = |first: &ResourceIdx| {
+            role.is_none_or(|role| role == Role::of(self.before.promoted()[first.get()]))
+        };
         let firsts = set.resource(clone).members.iter().filter_map(|instance| set.member(*instance, false));
+        let firsts = firsts.filter(has_role);
         let there: Vec<(ResourceIdx, HostIdx)> =
             firsts.filter_map(|first| self.fixed[first.get()].map(|host| (first, host))).collect();
         let mut allowed = std::mem::take(&mut self.allowed[dependent.get()]);
@@ -146,10 +155,14 @@ impl PlacingRules<'_> {
         self.allowed[dependent.get()] = allowed;
     }
 
-    /// Leaves out resources that must start after a clone of which no instance runs.
+    /// Leaves out resources that must start after a clone of which no instance runs, or is promoted.
     fn need_clone(&mut self, need: &Need) {
         let set = self.set;
-        let runs = set.primitives(&need.first).iter().any(|part| self.fixed[part.get()].is_some());
+        let is_enough = |part: &ResourceIdx| {
+            let is_promoted = self.before.promoted()[part.get()];
+            self.fixed[part.get()].is_some() && (need.tasks.first == OrderedTask::Start || is_promoted)
+        };
+        let runs = set.primitives(&need.first).iter().any(is_enough);
         let waits = |then: &&ResourceIdx| need.symmetrical || set.resource(**then).active.is_none();
         if !runs {
             set.primitives(&need.then).iter().filter(waits).for_each(|then| self.allowed[then.get()].clear());

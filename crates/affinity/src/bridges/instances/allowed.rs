@@ -7,8 +7,9 @@ use super::nodes::Measures;
 use super::{HoldReason, MovableUnit, charge_clones, needed};
 use htools_pacemaker::capacity::Capacities;
 use htools_pacemaker::index::{AttributeIdx, HostIdx, ResourceIdx};
+use htools_pacemaker::promotion::Role;
 use htools_pacemaker::score::{AllocationScore, ScoreTable};
-use htools_pacemaker::working_set::WorkingSet;
+use htools_pacemaker::working_set::{Colocation, WorkingSet};
 
 /// Hosts that each unit may use, and the units that it must avoid.
 pub(super) struct AllowedHosts {
@@ -92,11 +93,10 @@ struct CloneBound {
 fn by_clones(set: &WorkingSet, unit_of: &[Option<usize>], units: &[MovableUnit]) -> Vec<Vec<CloneBound>> {
     let mut bounds = vec![Vec::new(); units.len()];
     for colocation in set.colocations.iter().filter(|colocation| by_node(colocation)) {
-        for (one, other) in
-            [(colocation.dependent, colocation.primary), (colocation.primary, colocation.dependent)]
-        {
-            let Some(at) = unit_of[one.get()].filter(|_| set.resource(other).is_clone()) else { continue };
-            let hosts = active(set, other);
+        let Colocation { dependent, primary, dependent_role, primary_role, .. } = colocation;
+        for (one, other, role) in [(dependent, primary, primary_role), (primary, dependent, dependent_role)] {
+            let Some(at) = unit_of[one.get()].filter(|_| set.resource(*other).is_clone()) else { continue };
+            let hosts = active(set, *other, *role);
             let here = hosts.contains(&units[at].host);
             let (must, wanted) = (colocation.score.is_infinite(), colocation.score > AllocationScore::ZERO);
             // A preference that is not met now does not bind.
@@ -108,8 +108,12 @@ fn by_clones(set: &WorkingSet, unit_of: &[Option<usize>], units: &[MovableUnit])
     bounds
 }
 
-fn active(set: &WorkingSet, resource: ResourceIdx) -> BTreeSet<HostIdx> {
-    set.primitives(&resource).iter().filter_map(|member| set.resource(*member).active).collect()
+/// Hosts on which a part of a clone runs, in a role if one is given.
+fn active(set: &WorkingSet, clone: ResourceIdx, role: Option<Role>) -> BTreeSet<HostIdx> {
+    let parts = set.primitives(&clone);
+    let details = parts.iter().map(|part| set.resource(*part));
+    let counts = details.filter(|part| role.is_none_or(|role| role == Role::of(part.promoted)));
+    counts.filter_map(|part| part.active).collect()
 }
 
 /// For each unit, a tag for each other unit that it must or should avoid.

@@ -87,6 +87,7 @@ fn tie(
     let is_clone = |one: ResourceIdx| set.resource(one).is_clone();
     let reason = match score.get() {
         0 => return,
+        1.. if colocation.primary_role.is_some() => HoldReason::Role,
         1.. => HoldReason::Together,
         _ => HoldReason::ByAttribute,
     };
@@ -98,6 +99,8 @@ fn tie(
             }
             _ => !by_node(colocation),
         },
+        // A resource that is pinned elsewhere would take the promoted role along.
+        [Some(_), None] if reason == HoldReason::Role => true,
         // Clone instances have fixed hosts, so colocations with them are handled as allowed hosts.
         [Some(_), None] if is_clone(*primary) => !by_node(colocation),
         [None, Some(_)] if is_clone(*dependent) => reason == HoldReason::Together || !by_node(colocation),

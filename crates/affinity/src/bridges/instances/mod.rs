@@ -45,6 +45,8 @@ words!(
         Sticky = "with INFINITY stickiness",
         /// It has a mandatory colocation with another resource.
         Together = "in a colocation that must hold",
+        /// It should be with an instance in one role, and would take the role along.
+        Role = "with a role of a clone",
         /// It must avoid nodes that share an attribute with another resource's node.
         ByAttribute = "kept apart by an attribute of nodes",
         /// It cannot be live-migrated, or a move would restart dependent resources.

@@ -3,7 +3,7 @@
 use super::*;
 
 fn pin(id: &str, resource: &str, node: &str) -> LocationPin {
-    LocationPin { id: id.to_owned(), resource: resource.to_owned(), node: node.to_owned() }
+    LocationPin { id: id.to_owned(), resource: resource.to_owned(), node: node.to_owned(), promoted: false }
 }
 
 fn cib(constraints: &str) -> String {
@@ -49,7 +49,7 @@ fn ids_are_names_and_never_collide() {
     );
     let mut survey = PinSurvey::of(&text, "t").unwrap();
     let ids: Vec<String> =
-        ["a", "b", "c", "d:é", "d__", "d__"].iter().map(|name| survey.id_for(name)).collect();
+        ["a", "b", "c", "d:é", "d__", "d__"].iter().map(|name| survey.id_for(name, false)).collect();
     let wanted = ["hplace-a-2", "hplace-b", "hplace-c-2", "hplace-d__", "hplace-d__-2", "hplace-d__-3"];
     assert_eq!(ids, wanted);
 }

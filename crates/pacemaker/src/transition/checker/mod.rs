@@ -2,6 +2,7 @@
 //! to its new one, one step at a time. Resources that others need are there first. No host holds more than it has at
 //! any moment that the edges allow.
 
+mod roles;
 mod room;
 
 use super::action::ActionTask::{
@@ -41,6 +42,9 @@ pub enum TransitionFault {
     /// A resource does not go where it was placed, and no cause is given.
     #[error("resource {0} does not go where it was placed")]
     Astray(ResourceIdx),
+    /// An instance does not get the role for which it was placed, although nothing is missing.
+    #[error("resource {0} does not get the role for which it was placed")]
+    WrongRole(ResourceIdx),
     /// A resource runs in the end without one that it needs.
     #[error("resource {1} runs without resource {0}")]
     WithoutNeeded(ResourceIdx, ResourceIdx),
@@ -75,6 +79,8 @@ pub fn check(
     checker.walk();
     checker.ends(placed);
     checker.orders(placed);
+    checker.roles(placed);
+    checker.role_orders();
     set.choices.iter().for_each(|choice| checker.choice(choice));
     if strategy != Strategy::Default {
         checker.room();
