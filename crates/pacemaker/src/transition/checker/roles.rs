@@ -8,8 +8,8 @@ use crate::transition::ResourceChange;
 use crate::working_set::{OrderStrength, OrderedTask, ResourceForm, StartOrder};
 
 impl TransitionChecker<'_> {
-    /// Checks that instances get the roles for which they were placed, unless something that they need is missing, and
-    /// that a clone demotes before it promotes.
+    /// Checks that instances get the roles for which they were placed, unless a cause is given or something that they
+    /// need is missing, and that a clone demotes before it promotes.
     pub(super) fn roles(&mut self, placed: &AllPlaced) {
         let set = self.set;
         for clone in set.clones().filter(|clone| set.resource(*clone).promotion.is_some()) {
@@ -19,7 +19,10 @@ impl TransitionChecker<'_> {
                 let change = self.change(part);
                 let is_there = change.runs_on().is_some() && change.runs_on() == placed.host(part);
                 let is_as_placed = role.ends_promoted == placed.promoted[part.get()] || role.is_blocked;
-                if is_there && !matches!(change, ResourceChange::Held(_)) && !is_as_placed {
+                // A restart for another resource can cost the role.
+                let named = self.transition.changes.causes[part.get()].is_some();
+                let is_held = matches!(change, ResourceChange::Held(_));
+                if is_there && !named && !is_held && !is_as_placed {
                     self.faults.push(TransitionFault::WrongRole(part));
                 }
             }
