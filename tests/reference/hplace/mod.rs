@@ -65,7 +65,7 @@ const SPECIAL: [Special; 14] = [
         clones: true,
         promotables: true,
         tickets: true,
-        most: 8,
+        most: 2,
         ..Special::of("with tickets and promotable clones")
     },
 ];
