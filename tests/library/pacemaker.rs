@@ -261,3 +261,32 @@ fn guest_nodes_in_unclear_states_are_outside() {
         assert!(reasons.contains(&reason), "{reason}: {reasons:?}");
     }
 }
+
+/// Colocations of roles whose effect is not known are refused by name.
+#[test]
+fn colocations_of_roles_that_are_outside() {
+    let clone = |id: &str| {
+        format!(
+            r#"<clone id="{id}"><meta_attributes id="{id}-m"><nvpair id="{id}-p" name="promotable" value="true"/></meta_attributes>
+            <primitive id="p{id}" class="ocf" provider="pacemaker" type="Stateful"/></clone>"#
+        )
+    };
+    let reasons = |dependent: &str, primary: &str, score: &str| {
+        let text = format!(
+            r#"<cib validate-with="pacemaker-3.9"><configuration><crm_config/><nodes><node id="1" uname="n1"/></nodes>
+            <resources>{}{}</resources><constraints><rsc_colocation id="k" rsc="a" with-rsc="b" score="{score}"
+            rsc-role="{dependent}" with-rsc-role="{primary}"/></constraints></configuration><status/></cib>"#,
+            clone("a"),
+            clone("b")
+        );
+        let set = cib::read_with(text.as_bytes(), "t", GuestReading::Followed).unwrap();
+        set.unsupported.into_iter().map(|of| of.reason).collect::<Vec<_>>()
+    };
+    let unpromoted = "a mandatory colocation of unpromoted instances with unpromoted ones";
+    for score in ["INFINITY", "-INFINITY"] {
+        assert_eq!(reasons("Unpromoted", "Slave", score), [unpromoted]);
+        assert!(reasons("Promoted", "Master", score).is_empty());
+    }
+    assert!(reasons("Unpromoted", "Unpromoted", "100").is_empty());
+    assert_eq!(reasons("Promoted", "Unpromoted", "100"), ["a colocation of two different roles"]);
+}

@@ -88,6 +88,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             Some("a colocation of a role with a group that need not be followed")
         } else if has_roles(primary) && roles.dependent != roles.primary {
             Some("a colocation of two different roles")
+        } else if roles.dependent == Some(Role::Unpromoted) && has_roles(primary) && score.is_infinite() {
+            Some("a mandatory colocation of unpromoted instances with unpromoted ones")
         } else if self.is_partial(primary, score) {
             Some("a colocation of a role with a clone that does not run everywhere, or apart from one")
         } else if roles.dependent == Some(Role::Promoted) && self.has_times_of_membership() {
