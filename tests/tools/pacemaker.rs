@@ -111,6 +111,17 @@ fn hspace_agrees_with_hplace_fit() {
     }
 }
 
+/// Resources that need nothing fit in any number; with `-l`, the search ends there.
+#[test]
+fn hspace_refuses_to_count_without_end() {
+    let cib = "tests/fixtures/pacemaker/promoted/drbd-pair.xml";
+    let hint = "\nHint: give sizes with --tiered-alloc and --standard-alloc, or a number with -l\n";
+    let said =
+        contains("any number of resources fits if they need neither memory nor CPUs").and(contains(hint));
+    run("hspace", &["-x", cib]).code(1).stdout(is_empty()).stderr(said);
+    run("hspace", &["-x", cib, "-l", "5"]).code(0).stdout(contains("\n  -   5 instances allocated\n"));
+}
+
 /// If a loss is not survived already, nothing more fits, and one line says so.
 #[test]
 fn what_does_not_survive_takes_no_more() {

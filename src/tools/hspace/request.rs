@@ -3,7 +3,7 @@
 use anyhow::{anyhow, bail, ensure};
 
 use super::HspaceOptions;
-use crate::model::{Cluster, InstanceSpec};
+use crate::model::{Cluster, InstanceSpec, Mib};
 use crate::search::fill::{FillSettings, Size};
 use crate::tools::hint::WithHint;
 
@@ -57,6 +57,23 @@ impl FillRequest {
             !self.tiered.is_empty(),
             anyhow!("the cluster's policy has no maximum instance size")
                 .hint("give a size with --tiered-alloc")
+        );
+        Ok(())
+    }
+
+    /// Checks that the allocations on a Pacemaker cluster come to an end. There, only memory and CPUs bound the number
+    /// of instances, and resources often need neither.
+    ///
+    /// # Errors
+    /// If a size needs neither, and the number is not limited.
+    pub(crate) fn check_end(&self, options: &HspaceOptions) -> anyhow::Result<()> {
+        let needs_nothing = |size: &Size| size.memory <= Mib::ZERO && size.vcpus <= 0;
+        let mut sizes = self.tiered.iter().chain([&self.standard]);
+        let is_bounded = !options.cib.is_named() || options.limit().is_some();
+        ensure!(
+            is_bounded || !sizes.any(needs_nothing),
+            anyhow!("any number of resources fits if they need neither memory nor CPUs")
+                .hint("give sizes with --tiered-alloc and --standard-alloc, or a number with -l")
         );
         Ok(())
     }

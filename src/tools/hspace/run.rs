@@ -42,6 +42,7 @@ pub(super) fn run(
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     let request = FillRequest::of(options, cluster)?;
+    request.check_end(options)?;
     let template = request.settings.template.as_str();
     // Scripts must get the standard error that they know, so the note is only for people.
     let for_people = options.load.verbosity > 0 && io::stderr().is_terminal();
