@@ -32,7 +32,7 @@ pub(crate) fn with_fencing() -> BTreeSet<PathBuf> {
 
 /// Clusters with clones.
 pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
-    recorded("clones", 49)
+    recorded("clones", 50)
 }
 
 /// Clusters with promotable clones, and with orders of other actions than starts.

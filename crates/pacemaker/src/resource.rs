@@ -25,8 +25,8 @@ pub enum ResourceForm {
         ordered: bool,
         /// True if instances are told apart (`globally-unique`).
         unique: bool,
-        /// Greatest number of instances on one host; above 1 only if they are told apart.
-        per_host: usize,
+        /// Greatest number of instances on one host, if they are told apart (`clone-node-max`).
+        node_max: usize,
     },
 }
 
@@ -317,9 +317,16 @@ impl Resource {
     /// Greatest number of instances of a clone on one host.
     pub(super) fn per_host(&self) -> usize {
         match self.form {
-            ResourceForm::Clone { per_host, .. } => per_host,
+            ResourceForm::Clone { unique: true, node_max, .. } => node_max,
             _ => 1,
         }
+    }
+
+    /// Returns true if the instances of a clone go by those of another clone on their own hosts where they are
+    /// colocated. Pacemaker quirk: both must have the same `clone-node-max`, even where it has no other effect.
+    pub(super) fn interleaves_with(&self, other: &Resource) -> bool {
+        let ResourceForm::Clone { interleave: true, node_max: own, .. } = self.form else { return false };
+        !matches!(other.form, ResourceForm::Clone { node_max, .. } if node_max != own)
     }
 
     /// Returns true for a fencing device.

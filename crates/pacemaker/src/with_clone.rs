@@ -5,7 +5,7 @@ use super::index::{HostIdx, ResourceIdx};
 use super::place::{Placer, PlacingState};
 use super::promotion::Role;
 use super::score::AllocationScore;
-use super::working_set::{Colocation, ResourceForm};
+use super::working_set::Colocation;
 
 impl Placer<'_> {
     /// Adds to the scores of a resource the effect of a colocation with a clone.
@@ -31,7 +31,7 @@ impl Placer<'_> {
         let places: Vec<HostIdx> = touched.filter_map(|one| self.whole_place(*one)).collect();
         let is_must = colocation.score == AllocationScore::INFINITY;
         let interleaves =
-            matches!(set.resource(colocation.dependent).form, ResourceForm::Clone { interleave: true, .. });
+            set.resource(colocation.dependent).interleaves_with(set.resource(colocation.primary));
         if is_aside && !interleaves {
             return;
         }

@@ -203,11 +203,14 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// A clone that has no instances yet.
     pub(super) fn bare_clone(&self, node: Node<'a, 'i>, metas: &Properties<'a>) -> Resource {
         let mut resource = self.bare(id(node), metas);
+        let node_max =
+            metas.get("clone-node-max").and_then(leading).and_then(|most| usize::try_from(most).ok());
+        let node_max = node_max.unwrap_or(1);
         resource.form = ResourceForm::Clone {
             interleave: metas.flag("interleave", false),
             ordered: metas.flag("ordered", false),
             unique: false,
-            per_host: 1,
+            node_max,
         };
         resource.managed = self.is_managed(metas);
         resource

@@ -9,7 +9,7 @@ use super::super::index::ResourceIdx;
 use super::super::number::{is_true, leading};
 use super::super::promotion::Role;
 use super::super::score::AllocationScore;
-use super::super::working_set::{Colocation, ResourceForm, Unsupported};
+use super::super::working_set::{Colocation, Unsupported};
 use super::Reader;
 use super::document::{child, children, id, required, wrong};
 use super::locations::score;
@@ -111,7 +111,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         roles: ColocatedRoles,
     ) -> ColocatedRoles {
         let (dependent, primary) = (self.set.resource(dependent), self.set.resource(primary));
-        let interleaves = matches!(dependent.form, ResourceForm::Clone { interleave: true, .. });
+        let interleaves = dependent.interleaves_with(primary);
         let goes_by_all = primary.is_clone() && score == AllocationScore::INFINITY && !interleaves;
         let is_without = primary.promotion.is_none() && (score < AllocationScore::ZERO || goes_by_all);
         ColocatedRoles { primary: roles.primary.filter(|_| !is_without), ..roles }

@@ -3,7 +3,6 @@
 use roxmltree::Node;
 
 use super::super::index::ResourceIdx;
-use super::super::number::leading;
 use super::super::promotion::Promotion;
 use super::super::working_set::{Resource, ResourceForm};
 use super::Reader;
@@ -76,11 +75,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             return self.leave(node);
         }
         self.take_inner_ids(node)?;
-        let per_host =
-            metas.get("clone-node-max").and_then(leading).and_then(|most| usize::try_from(most).ok());
         let mut resource = self.bare_clone(node, metas);
-        if let ResourceForm::Clone { unique, per_host: most, .. } = &mut resource.form {
-            (*unique, *most) = (true, per_host.unwrap_or(1));
+        if let ResourceForm::Clone { unique, .. } = &mut resource.form {
+            *unique = true;
         }
         if is_promotable {
             resource.promotion = Some(self.unique_promotion(metas, group.as_ref(), &instances));
