@@ -3,6 +3,7 @@
 //!     cargo test --release --test reference -- [--seed N] [--runs N]
 //!         [--tool hbal|hinfo|hail|hspace|hcheck|hroller|hscan|hsqueeze|harep|hplace]
 //!         [--over text|request|rapi|luxi] [--jobs N] [--only CASE|WORD] [--keep DIR] [--stats] [--self]
+//!     cargo test --release --test reference -- --upstream DIR
 //!
 //! Standard output and exit status must be identical, as must tables and maps on standard error, saved states and
 //! written commands. If ours differs by design, a listed difference covers it (`rules`). If a restated case avoids
@@ -11,7 +12,7 @@
 //! Failing cases are kept in a directory with everything needed to run them again. With --over, the runs are only
 //! those cases in which the cluster comes in that form. hplace is compared with Pacemaker's crm_simulate on clusters
 //! of its own; with --tool hplace, --only takes a word, too, and compares the kinds of clusters named with it
-//! (--only promotable). With --self, the reference runs on both sides, which checks the suite.
+//! (--only promotable). With --upstream DIR, hplace alone is compared, on the CIBs in DIR. With --self, the reference runs on both sides, which checks the suite.
 
 mod answers;
 mod cases;
@@ -112,6 +113,8 @@ struct Settings {
     keep: PathBuf,
     stats: bool,
     against_itself: bool,
+    /// Directory with documents on which only hplace is compared.
+    upstream: Option<PathBuf>,
 }
 
 fn settings() -> Settings {
@@ -129,6 +132,13 @@ fn settings() -> Settings {
         .arg(Arg::new("over").long("over").value_parser(Over::NAMES.map(|(name, _)| name)))
         .arg(Arg::new("jobs").long("jobs").value_name("N").value_parser(value_parser!(usize)))
         .arg(Arg::new("keep").long("keep").value_name("DIR").help("Where failing cases are kept"))
+        .arg(
+            Arg::new("upstream")
+                .long("upstream")
+                .value_name("DIR")
+                .conflicts_with_all(["tool", "only"])
+                .help("Compare hplace on the documents in DIR, and nothing else"),
+        )
         .arg(switch("stats").help("Show what was covered"))
         .arg(switch("self").help("Run the reference on both sides"));
     let matches = command.get_matches_mut();
@@ -154,6 +164,7 @@ fn settings() -> Settings {
             .map_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("reference-failures"), PathBuf::from),
         stats: matches.get_flag("stats"),
         against_itself: matches.get_flag("self"),
+        upstream: matches.get_one::<String>("upstream").map(PathBuf::from),
     }
 }
 
@@ -169,6 +180,9 @@ fn main() -> ExitCode {
     if let Some(rule) = rules::Rule::ALL.iter().chain(of_harep).find(|rule| !is_listed(rule)) {
         eprintln!("docs/differences.md does not list the rule {}", rule.name());
         return ExitCode::FAILURE;
+    }
+    if let Some(directory) = &settings.upstream {
+        return upstream(directory);
     }
     if settings.only_placement {
         return placement(&settings);
@@ -212,6 +226,24 @@ fn main() -> ExitCode {
 fn placement(settings: &Settings) -> ExitCode {
     let work = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("placement-{}", std::process::id()));
     let result = hplace::run(settings.seed, settings.jobs, settings.only.as_ref(), &work, &settings.keep);
+    // The files are of no further use.
+    let _ = fs::remove_dir_all(&work);
+    match result {
+        Ok(counts) => {
+            println!("{}", counts.summary());
+            if counts.good() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(problem) => {
+            eprintln!("hplace cannot be compared: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Compares hplace with crm_simulate on the documents in a directory.
+fn upstream(directory: &Path) -> ExitCode {
+    let work = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("upstream-{}", std::process::id()));
+    let result = hplace::upstream::run(directory, &work);
     // The files are of no further use.
     let _ = fs::remove_dir_all(&work);
     match result {

@@ -8,6 +8,7 @@ mod guests;
 mod promotables;
 mod rarer;
 mod summary;
+pub mod upstream;
 
 use std::fs;
 use std::io;
