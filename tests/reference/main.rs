@@ -10,9 +10,12 @@
 //! the difference, the reference is run again with that (`restate`).
 //!
 //! Failing cases are kept in a directory with everything needed to run them again. With --over, the runs are only
-//! those cases in which the cluster comes in that form. hplace is compared with Pacemaker's crm_simulate on clusters
-//! of its own; with --tool hplace, --only takes a word, too, and compares the kinds of clusters named with it
-//! (--only promotable). With --upstream DIR, hplace alone is compared, on the CIBs in DIR. With --self, the reference runs on both sides, which checks the suite.
+//! those cases in which the cluster comes in that form. With --self, the reference runs on both sides, which checks the
+//! suite.
+//!
+//! hplace is compared with Pacemaker's crm_simulate on clusters of its own. With --tool hplace, --only also takes a word,
+//! and compares the kinds of clusters named with it (--only promotable). With --upstream DIR, only hplace is compared,
+//! on the CIBs in DIR.
 
 mod answers;
 mod cases;
@@ -222,34 +225,34 @@ fn main() -> ExitCode {
     }
 }
 
-/// Compares hplace with crm_simulate.
+/// Compares hplace with crm_simulate on generated clusters.
 fn placement(settings: &Settings) -> ExitCode {
-    let work = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("placement-{}", std::process::id()));
-    let result = hplace::run(settings.seed, settings.jobs, settings.only.as_ref(), &work, &settings.keep);
-    // The files are of no further use.
-    let _ = fs::remove_dir_all(&work);
-    match result {
-        Ok(counts) => {
-            println!("{}", counts.summary());
-            if counts.good() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-        }
-        Err(problem) => {
-            eprintln!("hplace cannot be compared: {problem}");
-            ExitCode::FAILURE
-        }
-    }
+    beside_pacemaker(|work| {
+        let only = settings.only.as_ref();
+        let counts = hplace::run(settings.seed, settings.jobs, only, work, &settings.keep)?;
+        Ok((counts.summary(), counts.good()))
+    })
 }
 
 /// Compares hplace with crm_simulate on the documents in a directory.
 fn upstream(directory: &Path) -> ExitCode {
-    let work = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("upstream-{}", std::process::id()));
-    let result = hplace::upstream::run(directory, &work);
+    beside_pacemaker(|work| {
+        let counts = hplace::upstream::run(directory, work)?;
+        Ok((counts.summary(), counts.good()))
+    })
+}
+
+/// Prints the summary of a comparison, which is given a directory for its files. It succeeds if the comparison did, and
+/// found nothing wrong.
+fn beside_pacemaker(compare: impl FnOnce(&Path) -> io::Result<(String, bool)>) -> ExitCode {
+    let work = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("placement-{}", std::process::id()));
+    let result = compare(&work);
     // The files are of no further use.
     let _ = fs::remove_dir_all(&work);
     match result {
-        Ok(counts) => {
-            println!("{}", counts.summary());
-            if counts.good() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        Ok((summary, is_good)) => {
+            println!("{summary}");
+            if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(problem) => {
             eprintln!("hplace cannot be compared: {problem}");
