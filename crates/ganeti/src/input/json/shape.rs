@@ -67,7 +67,7 @@ pub(super) struct ShapeReader<'b> {
 }
 
 /// Reads a key. Wanted keys are not copied.
-pub(super) struct KeyReader(pub(super) &'static [(&'static str, WantedParts)]);
+struct KeyReader(&'static [(&'static str, WantedParts)]);
 
 /// Reads an unwanted value as strictly as others.
 struct Skipped;
@@ -93,7 +93,7 @@ impl<'b> ShapeReader<'b> {
         Ok(Json::String(text))
     }
 
-    pub(super) fn member<'de, A: MapAccess<'de>>(self, key: &str, entries: &mut A) -> Result<Json, A::Error> {
+    fn member<'de, A: MapAccess<'de>>(self, key: &str, entries: &mut A) -> Result<Json, A::Error> {
         let (keys, checked) = match self.shape {
             WantedParts::Keys(keys) => (keys, false),
             WantedParts::Checked(keys) => (keys, true),
@@ -106,8 +106,30 @@ impl<'b> ShapeReader<'b> {
         }
     }
 
+    /// Reads the members of an object. If `aside` reads a value itself and returns true, that becomes null.
+    pub(super) fn members<'de, A: MapAccess<'de>>(
+        self,
+        entries: &mut A,
+        mut aside: impl FnMut(&str, &mut A) -> Result<bool, A::Error>,
+    ) -> Result<Json, A::Error> {
+        let mut members = Vec::new();
+        while let Some(key) = entries.next_key_seed(KeyReader(self.wanted_keys()))? {
+            let is_read = aside(&key, entries)?;
+            let kept = is_read || self.keeps(&key, members.len());
+            if kept {
+                self.budget.take_text(&key).map_err(no_room)?;
+                self.budget.grow(&mut members).map_err(no_room)?;
+            }
+            let value = if is_read { Json::Null } else { self.member(&key, entries)? };
+            if kept {
+                members.push((key, value));
+            }
+        }
+        Ok(Json::Object(members))
+    }
+
     /// Tells if a member must be kept.
-    pub(super) fn keeps(self, key: &str, so_far: usize) -> bool {
+    fn keeps(self, key: &str, so_far: usize) -> bool {
         match self.shape {
             WantedParts::Keys(keys) | WantedParts::Checked(keys) => {
                 so_far < NAMED || keys.iter().any(|(wanted, _)| *wanted == key)
@@ -167,19 +189,7 @@ impl<'de> Visitor<'de> for ShapeReader<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json, A::Error> {
-        let mut members = Vec::new();
-        while let Some(key) = entries.next_key_seed(KeyReader(self.wanted_keys()))? {
-            let kept = self.keeps(&key, members.len());
-            if kept {
-                self.budget.take_text(&key).map_err(no_room)?;
-                self.budget.grow(&mut members).map_err(no_room)?;
-            }
-            let value = self.member(&key, &mut entries)?;
-            if kept {
-                members.push((key, value));
-            }
-        }
-        Ok(Json::Object(members))
+        self.members(&mut entries, |_, _| Ok(false))
     }
 }
 

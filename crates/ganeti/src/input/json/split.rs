@@ -6,8 +6,8 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use serde_json::value::RawValue;
 
 use super::budget::Budget;
-use super::shape::{KeyReader, ShapeReader, WantedParts, no_room, scalars};
-use super::value::{Json, Key};
+use super::shape::{ShapeReader, WantedParts, scalars};
+use super::value::Json;
 
 /// Keys of long members, with the texts of their values once they are found.
 pub(super) type LongMembers<'t, const N: usize> = [(&'static str, Option<&'t str>); N];
@@ -66,26 +66,14 @@ impl<'de, const N: usize> Visitor<'de> for SplitReader<'_, N> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        let reader = self.shaped();
         let mut long: LongMembers<'de, N> = self.long.map(|key| (key, None));
-        let mut members: Vec<(Key, Json)> = Vec::new();
-        while let Some(key) = entries.next_key_seed(KeyReader(self.shape))? {
+        let short = self.shaped().members(&mut entries, |key, entries| {
             let unread = long.iter_mut().find(|(long, text)| *long == key && text.is_none());
-            let kept = unread.is_some() || reader.keeps(&key, members.len());
-            let value = match unread {
-                Some((_, text)) => {
-                    *text = Some(entries.next_value::<&RawValue>()?.get());
-                    Json::Null
-                }
-                None => reader.member(&key, &mut entries)?,
-            };
-            if kept {
-                self.budget.take_text(&key).map_err(no_room)?;
-                self.budget.grow(&mut members).map_err(no_room)?;
-                members.push((key, value));
-            }
-        }
-        Ok(SplitDocument { short: Json::Object(members), long })
+            let Some((_, text)) = unread else { return Ok(false) };
+            *text = Some(entries.next_value::<&RawValue>()?.get());
+            Ok(true)
+        })?;
+        Ok(SplitDocument { short, long })
     }
 }
 
