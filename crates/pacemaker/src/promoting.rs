@@ -50,8 +50,9 @@ impl Placer<'_> {
         // If a ticket is missing, the order by the scores without it counts for equal ones.
         let own: HashMap<ResourceIdx, AllocationScore> =
             scores.iter().map(|one| (one.instance, one.score)).collect();
-        let lacks_ticket = !set.promotion_tickets(clone).is_empty();
-        self.add_wishes_of_others(clone, &mut scores);
+        let tickets = set.promotion_tickets(clone);
+        let lacks_ticket = !tickets.is_empty();
+        self.add_wishes_of_others(clone, &tickets, &mut scores);
         let wanted = self.wanted_by_others(clone);
         let turns: HashMap<ResourceIdx, usize> =
             sequence.iter().enumerate().map(|(turn, instance)| (*instance, turn)).collect();
@@ -180,7 +181,12 @@ impl Placer<'_> {
     /// Adds to scores of at least 0 those of the clone on their hosts, and the wishes of resources that want to be with
     /// its promoted instances, or with which these want to be. A missing ticket forbids the promotion of all of them.
     /// The result stays in the scores of the clone.
-    fn add_wishes_of_others(&mut self, clone: ResourceIdx, scores: &mut [PromotionScore]) {
+    fn add_wishes_of_others(
+        &mut self,
+        clone: ResourceIdx,
+        missing_tickets: &[usize],
+        scores: &mut [PromotionScore],
+    ) {
         let set = self.set;
         let is_fixed = |one: &PromotionScore| {
             let is_unmanaged =
@@ -227,7 +233,7 @@ impl Placer<'_> {
             }
         }
         let never = AllocationScore::MINUS_INFINITY;
-        for at in set.promotion_tickets(clone) {
+        for at in missing_tickets.iter().copied() {
             set.host_indices().for_each(|host| wanted.add_or_set(host, never));
             let counting = scores.iter_mut().zip(&counting).filter(|(_, host)| host.is_some());
             counting.for_each(|(one, _)| one.add(PromotionSource::Ticket(at), never));

@@ -2,8 +2,9 @@
 
 use super::additions::{AdditionLog, ScoreSource};
 use super::index::ResourceIdx;
+use super::promotion::Role;
 use super::score::AllocationScore;
-use super::tickets::{TicketEffect, TicketRole, TicketRule};
+use super::tickets::{TicketEffect, TicketRule};
 use super::working_set::WorkingSet;
 
 impl WorkingSet {
@@ -24,9 +25,10 @@ impl WorkingSet {
 
     /// Positions of the constraints that keep instances of a clone from being promoted, as a ticket is missing.
     pub(super) fn promotion_tickets(&self, clone: ResourceIdx) -> Vec<usize> {
-        let is_about = |rule: &TicketRule| rule.resource == clone && rule.role == TicketRole::Promoted;
-        let missing = self.missing_tickets().into_iter().filter(|(_, rule)| is_about(rule));
-        missing.map(|(at, _)| at).collect()
+        let concerns = |(_, rule): &(usize, &TicketRule)| {
+            rule.resource == clone && rule.role == Some(Role::Promoted) && !self.tickets.state(rule).allows()
+        };
+        self.tickets.rules.iter().enumerate().filter(concerns).map(|(at, _)| at).collect()
     }
 
     /// Marks the running resources that stay as they are, as a ticket with the policy `freeze` is not granted.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use htools_model::words;
 
 use super::index::ResourceIdx;
+use super::promotion::Role;
 use super::resource::Resource;
 
 words!(
@@ -20,18 +21,6 @@ words!(
         Freeze = "freeze",
     }
 );
-
-/// Role in which a resource needs a ticket (`rsc-role`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum TicketRole {
-    /// It needs the ticket to run.
-    #[default]
-    Running,
-    /// It needs the ticket to be promoted.
-    Promoted,
-    /// It needs the ticket to run unpromoted, or to be stopped. By `freeze` and `fence`, all that runs goes on.
-    Unpromoted,
-}
 
 /// Effect of a ticket constraint on a primitive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,8 +60,9 @@ pub struct TicketRule {
     pub ticket: String,
     /// The resource that needs it.
     pub resource: ResourceIdx,
-    /// The role in which the resource needs it.
-    pub role: TicketRole,
+    /// The role in which the resource needs it (`rsc-role`); `None` if it needs it to run. `Unpromoted` stands for
+    /// `Stopped`, too: by `freeze` and `fence`, all that runs goes on.
+    pub role: Option<Role>,
     /// Reaction if the ticket is not granted. In a cluster without fencing, `fence` is read as `stop`.
     pub policy: LossPolicy,
 }
@@ -101,20 +91,20 @@ impl Tickets {
         // In standby, the ticket is given up in an orderly way.
         let is_lost = !state.granted;
         let is_concerned = match rule.role {
-            TicketRole::Promoted => part.promoted,
-            TicketRole::Running | TicketRole::Unpromoted => part.active.is_some(),
+            Some(Role::Promoted) => part.promoted,
+            Some(Role::Unpromoted) | None => part.active.is_some(),
         };
         match (rule.role, rule.policy) {
             (_, LossPolicy::Stop) => TicketEffect::Forbidden,
-            (TicketRole::Unpromoted, LossPolicy::Freeze | LossPolicy::Fence) if is_lost && is_concerned => {
+            (Some(Role::Unpromoted), LossPolicy::Freeze | LossPolicy::Fence) if is_lost && is_concerned => {
                 TicketEffect::Nothing
             }
-            (TicketRole::Unpromoted, _) => TicketEffect::Forbidden,
+            (Some(Role::Unpromoted), _) => TicketEffect::Forbidden,
             (_, LossPolicy::Freeze) if is_lost && is_concerned => TicketEffect::Kept,
             (_, LossPolicy::Fence) if is_lost && is_concerned => TicketEffect::Fenced,
             // It concerns promotions alone.
-            (TicketRole::Promoted, _) => TicketEffect::Nothing,
-            (TicketRole::Running, _) => TicketEffect::Forbidden,
+            (Some(Role::Promoted), _) => TicketEffect::Nothing,
+            (None, _) => TicketEffect::Forbidden,
         }
     }
 }

@@ -4,7 +4,8 @@ use roxmltree::Node;
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::is_true;
-use super::super::tickets::{LossPolicy, TicketEffect, TicketRole, TicketRule};
+use super::super::promotion::Role;
+use super::super::tickets::{LossPolicy, TicketEffect, TicketRule};
 use super::super::working_set::Unsupported;
 use super::Reader;
 use super::document::{child, children, id, required, wrong};
@@ -47,7 +48,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         });
         let policy = policy.transpose()?;
         let fencing = self.set.fencing;
-        let rule = |resource: ResourceIdx, role: TicketRole| TicketRule {
+        let rule = |resource: ResourceIdx, role: Option<Role>| TicketRule {
             id: id(constraint).to_owned(),
             ticket: ticket.to_owned(),
             resource,
@@ -55,7 +56,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             policy: match policy {
                 Some(LossPolicy::Fence) if !fencing => LossPolicy::Stop,
                 Some(policy) => policy,
-                None if role == TicketRole::Promoted => LossPolicy::Demote,
+                None if role == Some(Role::Promoted) => LossPolicy::Demote,
                 None => LossPolicy::Stop,
             },
         };
@@ -93,25 +94,27 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 }
 
-/// The role that an attribute of a ticket constraint names; `None` for a word that is no role.
-fn role(node: Node<'_, '_>, name: &str) -> Option<TicketRole> {
+/// A word that is no role.
+struct UnknownRole;
+
+/// The role that an attribute of a ticket constraint names; `None` for any. `Stopped` counts as `Unpromoted`.
+fn role(node: Node<'_, '_>, name: &str) -> std::result::Result<Option<Role>, UnknownRole> {
     match node.attribute(name) {
-        None | Some("Started") => Some(TicketRole::Running),
-        Some("Stopped") => Some(TicketRole::Unpromoted),
-        Some(word) if roles::is_promoted(word) => Some(TicketRole::Promoted),
-        Some(word) if roles::is_unpromoted(word) => Some(TicketRole::Unpromoted),
-        Some(_) => None,
+        None | Some("Started") => Ok(None),
+        Some(word) if roles::is_promoted(word) => Ok(Some(Role::Promoted)),
+        Some(word) if word == "Stopped" || roles::is_unpromoted(word) => Ok(Some(Role::Unpromoted)),
+        Some(_) => Err(UnknownRole),
     }
 }
 
 /// Reason why a ticket constraint is not supported, if any.
 fn unsupported_reason(constraint: Node<'_, '_>) -> Option<&'static str> {
     const UNKNOWN: &str = "a ticket for an unknown role";
-    if role(constraint, "rsc-role").is_none() {
+    if role(constraint, "rsc-role").is_err() {
         return Some(UNKNOWN);
     }
     children(constraint, "resource_set").find_map(|set| match role(set, "role") {
-        None => Some(UNKNOWN),
-        Some(_) => set.has_attribute("id-ref").then_some("a set by reference (id-ref)"),
+        Err(UnknownRole) => Some(UNKNOWN),
+        Ok(_) => set.has_attribute("id-ref").then_some("a set by reference (id-ref)"),
     })
 }
