@@ -8,7 +8,7 @@ pub use super::foresight::{ExpectedPlace, Foresight, ForesightError, NodeInRole,
 use super::foresight::{WantedPlaces, primitives, states_after};
 use super::index::{HostIdx, ResourceIdx};
 use super::placing::AllPlaced;
-pub use super::promotion::RunState;
+use super::promotion::RunState;
 use super::working_set::WorkingSet;
 use htools_ganeti::input::error::LoadError;
 use htools_model::shown::shown_name;

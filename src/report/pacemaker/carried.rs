@@ -82,15 +82,11 @@ pub(crate) fn later(outlook: &Foresight) -> Vec<String> {
     };
     let first = outlook.first();
     let (before, after) = (by_resource(&first), by_resource(&end));
-    let mut names: Vec<&str> = Vec::new();
-    for name in first.iter().map(|place| place.resource.as_str()) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    let mut seen = BTreeSet::new();
+    let names = first.iter().map(|place| place.resource.as_str()).filter(|name| seen.insert(*name));
     let none = BTreeSet::new();
     let of = |name: &str| (before.get(name).unwrap_or(&none), after.get(name).unwrap_or(&none));
-    names.into_iter().flat_map(|name| later_changes(name, of(name))).collect()
+    names.flat_map(|name| later_changes(name, of(name))).collect()
 }
 
 /// Further changes of a resource, of which the nodes before and after them are given.

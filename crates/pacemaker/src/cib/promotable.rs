@@ -180,14 +180,10 @@ impl Reader<'_, '_> {
     /// Drops the wishes on hosts that, by what was read later, run nothing.
     pub(super) fn drop_wishes_on_absent_hosts(&mut self) {
         let set = &mut self.set;
-        let absent: Vec<usize> =
-            set.host_indices().filter(|host| !set.host(*host).can_run()).map(HostIdx::get).collect();
+        let absent: Vec<HostIdx> = set.host_indices().filter(|host| !set.host(*host).can_run()).collect();
         let promotions = set.resources.iter_mut().filter_map(|resource| resource.promotion.as_mut());
         for row in promotions.flat_map(|promotion| promotion.wishes.iter_mut().flatten()) {
-            row.iter_mut()
-                .enumerate()
-                .filter(|(host, _)| absent.contains(host))
-                .for_each(|(_, wish)| *wish = None);
+            absent.iter().for_each(|host| row[host.get()] = None);
         }
     }
 

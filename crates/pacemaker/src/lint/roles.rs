@@ -34,7 +34,7 @@ fn named_roles<'d>(constraint: Node<'d, 'd>) -> Vec<NamedRole<'d>> {
 
 /// A colocation or a ticket is about the promoted instances of a resource that is not promotable.
 pub(super) fn not_promotable(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
-    // What is in a promotable clone has roles, too.
+    // Parts of promotable clones have roles, too.
     let promotable: HashSet<&str> =
         promotables(cib).iter().flat_map(|clone| clone.descendants()).map(id).collect();
     let forms = ["primitive", "group", "clone"].into_iter().flat_map(|name| cib.elements(name));

@@ -41,14 +41,16 @@ impl PlacedBefore {
         }
         // A limited number of moves leaves roles to the cluster.
         let choices = promotions::choices(set, limits.moves.is_some())?;
-        Ok(choices.into_iter().map(|choice| PlacedBefore::with(set, choice)).collect())
+        let included = needed_by_clones(set);
+        let with = |choice| PlacedBefore::with(set, included.clone(), choice);
+        Ok(choices.into_iter().map(with).collect())
     }
 
     /// Places them for a cluster as they are in a best placement.
     pub(super) fn as_in(set: &WorkingSet, best: &AllPlaced) -> Result<PlacedBefore, PlacingError> {
         match set.clones().next() {
             None => Ok(PlacedBefore::nothing(set)),
-            Some(_) => Ok(PlacedBefore::with(set, promotions::as_in(set, best)?)),
+            Some(_) => Ok(PlacedBefore::with(set, needed_by_clones(set), promotions::as_in(set, best)?)),
         }
     }
 
@@ -64,12 +66,12 @@ impl PlacedBefore {
         }
     }
 
-    fn with(set: &WorkingSet, choice: PromotedPlacement) -> PlacedBefore {
+    fn with(set: &WorkingSet, included: Vec<bool>, choice: PromotedPlacement) -> PlacedBefore {
         let PromotedPlacement { placed, choice, score } = choice;
         let host = set.resource_indices().map(|one| placed.host(one)).collect();
         let is_promotion = |event: &PlacingEvent| matches!(event, PlacingEvent::Promotion { .. });
         PlacedBefore {
-            included: needed_by_clones(set),
+            included,
             host,
             promoted: placed.promoted,
             promotions: placed.events.into_iter().filter(is_promotion).collect(),

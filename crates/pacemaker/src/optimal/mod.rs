@@ -39,11 +39,12 @@ use search::{BestFound, OptimalSearch};
 pub fn optimal(set: &WorkingSet, then: ThenGoal, limits: &PlacingLimits) -> Result<AllPlaced, PlacingError> {
     let choices = PlacedBefore::choices(set, limits)?;
     let share = limits.part(choices.len() as u64);
+    let all_rules: Vec<PlacingRules<'_>> =
+        choices.iter().map(|before| PlacingRules::of(set, before)).collect();
     let mut found: Vec<BestFound> = Vec::new();
     let mut steps = 0;
-    for before in &choices {
-        let rules = PlacingRules::of(set, before);
-        let mut search = OptimalSearch { rules: &rules, then, limits: &share, steps: 0 };
+    for rules in &all_rules {
+        let mut search = OptimalSearch { rules, then, limits: &share, steps: 0 };
         found.push(search.run()?);
         steps += search.steps;
     }
@@ -53,8 +54,7 @@ pub fn optimal(set: &WorkingSet, then: ThenGoal, limits: &PlacingLimits) -> Resu
     };
     let proved = found.iter().map(|found| found.proved).min().flatten();
     let at = (0..found.len()).max_by_key(worth).unwrap_or_default();
-    let rules = PlacingRules::of(set, &choices[at]);
-    let search = OptimalSearch { rules: &rules, then, limits, steps };
+    let search = OptimalSearch { rules: &all_rules[at], then, limits, steps };
     let best = BestFound { proved, ..found.swap_remove(at) };
     answer::all_placed(&search, best)
 }

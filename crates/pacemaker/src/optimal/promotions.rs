@@ -25,11 +25,11 @@ pub(super) struct PromotedPlacement {
     pub(super) placed: AllPlaced,
     /// The promoted instances.
     pub(super) choice: Vec<ChosenInstance>,
-    /// Sum of the promotion scores of the promoted instances, as Pacemaker computes them.
+    /// Sum of the promotion scores of the promoted instances, as Pacemaker computes them; 0 where only one choice counts.
     pub(super) score: i64,
 }
 
-/// The promoted hosts of a clone, with the promotion scores of these instances.
+/// Instances of a clone that can be promoted, and the number of those that are.
 struct CloneChoices {
     clone: ResourceIdx,
     /// Hosts of the instances that can be promoted, with their scores, the best one in front.

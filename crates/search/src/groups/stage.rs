@@ -12,6 +12,9 @@ use htools_model::{Cluster, Disk, Instance, InstanceIdx, NodeIdx, Place, Placeme
 /// Most verdicts that a stage keeps: some 50 MB.
 const VERDICTS: usize = 1 << 15;
 
+/// Most sizes of instances on which it keeps verdicts.
+const SIZES: usize = 64;
+
 /// All nodes as places, for instances with one node and with two.
 #[derive(Debug, Clone)]
 pub(super) struct Sites {
@@ -53,7 +56,7 @@ struct LastVerdicts {
 
 impl LastVerdicts {
     fn new(nodes: usize) -> LastVerdicts {
-        LastVerdicts { by_size: Vec::new(), most: (VERDICTS / nodes.max(1)).max(1) }
+        LastVerdicts { by_size: Vec::new(), most: (VERDICTS / nodes.max(1)).clamp(1, SIZES) }
     }
 
     fn take(&mut self, size: usize) -> KnownVerdicts {

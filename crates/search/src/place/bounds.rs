@@ -67,7 +67,7 @@ impl LaneNumbers {
     }
 }
 
-/// What the places of one role add to variances: X of each lane.
+/// Parts X of the variances for the places of one role, by lane.
 struct RoleParts {
     /// The parts of each place; zeros for impossible places.
     parts: Vec<Lanes>,

@@ -1,5 +1,7 @@
 //! Checks of roles: which instances are promoted in the end, and the order of promotions and demotions.
 
+use std::collections::HashSet;
+
 use super::{TransitionChecker, TransitionFault};
 use crate::index::ResourceIdx;
 use crate::placing::AllPlaced;
@@ -26,9 +28,11 @@ impl TransitionChecker<'_> {
                     self.faults.push(TransitionFault::WrongRole(part));
                 }
             }
-            for demoted in &parts {
-                for promoted in &parts {
-                    self.precedes(self.step(Demote, *demoted), self.step(Promote, *promoted));
+            let steps = |task| parts.iter().filter_map(|part| self.step(task, *part)).collect::<Vec<_>>();
+            let (demotions, promotions) = (steps(Demote), steps(Promote));
+            for demotion in &demotions {
+                for promotion in &promotions {
+                    self.precedes(Some(*demotion), Some(*promotion));
                 }
             }
         }
@@ -37,7 +41,7 @@ impl TransitionChecker<'_> {
     /// Checks the promises of mandatory orders about promotions before starts, and starts before promotions.
     pub(super) fn role_orders(&mut self) {
         let set = self.set;
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         for order in &set.orders {
             let is_new = seen.insert((order.first, order.then, order.tasks));
             let sides = [order.first, order.then].map(|end| set.resource(end));
@@ -53,6 +57,8 @@ impl TransitionChecker<'_> {
         let Some([first_task, then_task]) = steps_of(order) else { return };
         let set = self.set;
         let firsts = set.primitives(&order.first).into_owned();
+        let staying: Vec<ResourceIdx> =
+            firsts.iter().copied().filter(|first| !self.change(*first).migrates()).collect();
         let ends_promoted = |part: &ResourceIdx| self.transition.changes.roles[part.get()].ends_promoted;
         let is_met = first_task == Start || firsts.iter().any(ends_promoted);
         for then in set.primitives(&order.then).iter() {
@@ -65,9 +71,7 @@ impl TransitionChecker<'_> {
             if change.migrates() {
                 continue;
             }
-            for first in
-                firsts.iter().copied().filter(|first| !self.change(*first).migrates()).collect::<Vec<_>>()
-            {
+            for first in staying.iter().copied() {
                 self.precedes(self.step(first_task, first), self.step(then_task, *then));
                 if order.symmetrical {
                     self.precedes(
