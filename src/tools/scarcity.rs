@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::{env, thread};
 
 use rustix::process::{Resource, getrlimit};
 use signal_hook::consts::{SIGABRT, SIGXFSZ};
@@ -36,11 +36,20 @@ pub(super) fn prepare() {
     }
 }
 
-/// Sets the number of threads that searches use. It must be called before any of them starts, and has no effect if the
-/// system has no room for so many threads.
-pub(super) fn use_threads(count: usize) {
-    if has_threads() && (!threads_are_limited() || can_begin(count)) {
-        let _ = rayon::ThreadPoolBuilder::new().num_threads(count).build_global();
+/// Sets the number of threads that searches use: that of the command line, of the variable `RAYON_NUM_THREADS`, or of
+/// the processors. It must be called before any search starts, and has no effect if the system has no room for so many
+/// threads.
+///
+/// This thread becomes one of several, since handing each short part of a search to another thread would take
+/// longer than the part itself. A single thread of the pool is another one, because it must also serve threads that
+/// are not in the pool.
+pub(super) fn use_threads(count: Option<usize>) {
+    let named = || env::var("RAYON_NUM_THREADS").ok()?.parse().ok().filter(|count| *count > 0);
+    let processors = || thread::available_parallelism().map_or(1, usize::from);
+    let threads = count.or_else(named).unwrap_or_else(processors);
+    if has_threads() && (!threads_are_limited() || can_begin(threads)) {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        let _ = if threads > 1 { pool.use_current_thread() } else { pool }.build_global();
     }
 }
 

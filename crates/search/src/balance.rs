@@ -23,6 +23,7 @@ use self::bounds_cache::BoundsCache;
 use self::shape::Shapes;
 use self::tally::Tally;
 use super::moves::{MoveRules, Outcome, Repertoire, Trial};
+use super::parallel;
 use htools_model::redundancy::n_plus_one::unavoidable_score;
 use htools_model::score::{Board, Components};
 use htools_model::{Cluster, Concession, Draft, Instance, InstanceIdx, Move, NodeIdx, Placement, Step};
@@ -151,6 +152,7 @@ impl<'c> Balancer<'c> {
         if !within_length || !self.may_continue() {
             return None;
         }
+        parallel::keep_awake();
         let mut memory = std::mem::take(&mut self.memory);
         let best = self.worthwhile_move(&mut memory);
         self.memory = memory;

@@ -22,6 +22,7 @@ pub mod fill;
 pub mod groups;
 pub mod health;
 pub mod moves;
+pub mod parallel;
 pub mod place;
 pub mod repair;
 pub mod requests;

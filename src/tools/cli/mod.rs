@@ -182,9 +182,7 @@ impl<O: ToolOptions> Spec<O> {
         let named = options.sources().into_iter().try_for_each(|source| found.resolve(source));
         named.map_err(Stop::WrongWords)?;
         // Searches start only after the options are known.
-        if let Some(threads) = options.threads() {
-            scarcity::use_threads(threads);
-        }
+        scarcity::use_threads(options.threads());
         Ok((options, words))
     }
 }

@@ -17,6 +17,7 @@ use crate::report::{self, debug};
 use crate::score::Board;
 use crate::search::Deadline;
 use crate::search::fill::{FillGround, FillWatch, Filled};
+use crate::search::parallel::join;
 use crate::search::place::NoTargets;
 use crate::tools::interrupts::Interruptible;
 use crate::tools::listing;
@@ -95,7 +96,7 @@ fn fill(ground: &FillGround, cluster: &Cluster, request: &FillRequest, deadline:
         progress.say(format!("{tiered} instances placed in tiers, {standard} of the standard size"));
     };
     let (in_tiers, standard) = (|count| placed(0, count), |count| placed(1, count));
-    let (in_tiers, standard) = rayon::join(
+    let (in_tiers, standard) = join(
         || {
             let watch = FillWatch { deadline, placed: &in_tiers };
             ground.tiered_until(cluster, &request.tiered, request.tiered_limit, &watch)

@@ -14,13 +14,13 @@ mod exact;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ordered_float::OrderedFloat;
-use rayon::prelude::*;
 
 use super::Balancer;
 use super::bounds::{Candidate, CandidateWork, MoveBounds};
 use super::bounds_cache::BoundsCache;
 use super::likeness::{Remembered, Starts, Verdicts};
 use crate::moves::Trial;
+use crate::parallel::{OwnLine, in_order, map, note};
 use htools_model::score::batch::{ChangedState, PatternPlaces, Spot};
 use htools_model::score::interval::{Interval, Running};
 use htools_model::{Instance, InstanceIdx, Move, NodeIdx};
@@ -82,21 +82,21 @@ impl Survivor {
 const MOST_SURVIVORS: usize = 1 << 18;
 
 /// The smallest score that some move is known to reach; shared by all threads.
-struct Limit(AtomicU64);
+struct Limit(OwnLine<AtomicU64>);
 
 impl Limit {
     fn new(score: f64) -> Limit {
-        Limit(AtomicU64::new(score.to_bits()))
+        Limit(OwnLine(AtomicU64::new(score.to_bits())))
     }
 
     fn get(&self) -> f64 {
-        f64::from_bits(self.0.load(Ordering::Relaxed))
+        f64::from_bits(self.0.0.load(Ordering::Relaxed))
     }
 
     fn lower(&self, score: f64) {
         let lower = |bits| (score < f64::from_bits(bits)).then_some(score.to_bits());
         // An error only means that the limit was lower already.
-        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, lower);
+        let _ = self.0.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, lower);
     }
 }
 
@@ -155,11 +155,16 @@ const MANY_MOVES: u64 = 16;
 /// Number of instances that one thread takes at a time.
 const CHUNK: usize = 32;
 
-/// Number of blocks of instances searched sequentially first, to find a low limit before the parallel part.
-const FIRST_BLOCKS: usize = 8;
+/// Number of blocks of instances in the first wave. It usually has the best move, whose score makes most others
+/// superfluous.
+const FIRST_WAVE: usize = 16;
 
-/// With fewer blocks than this, waking other threads does not pay.
-const FEWEST_BLOCKS: usize = 64;
+/// Size of each wave as a multiple of the one before.
+const LARGER_WAVE: usize = 4;
+
+/// Number of blocks, and of instances, that a thread takes at a time: work of one or two microseconds.
+const BLOCKS_AT_ONCE: usize = 4;
+const INSTANCES_AT_ONCE: usize = 1;
 
 /// Rank of the `at`th kind of move to the node in `row`.
 pub(super) fn rank(row: usize, at: usize) -> usize {
@@ -184,7 +189,6 @@ pub(super) fn better(best: Option<ScoredMove>, new: ScoredMove, current: f64) ->
 /// Buffers that a thread reuses for one instance after another.
 #[derive(Default)]
 struct Workspace {
-    near: Vec<(f64, u32)>,
     candidates: Vec<Candidate>,
     found: ThreadResult,
 }
@@ -236,22 +240,20 @@ impl BestMoveSearch<'_> {
     /// Evaluates every move.
     fn without_bounds(&self) -> (Option<ScoredMove>, Workload) {
         let candidates = self.balancer.candidates();
-        let found: Vec<ThreadResult> = candidates
-            .par_chunks(CHUNK)
-            .map(|chunk| {
-                let mut found = ThreadResult::default();
-                for instance in chunk {
-                    let trial = Trial::new(self.balancer.cluster(), instance, self.balancer.rules());
-                    let start = self.verdicts.and_then(|v| v.start(&trial));
-                    let mut remembered = self.remembered(start);
-                    for (rank, _, mv) in self.balancer.moves(instance, self.balancer.repertoire(instance)) {
-                        self.keep_if_promising(&trial, start, mv, rank, &mut remembered, &mut found);
-                    }
-                    self.keep_remembered(start, remembered);
+        let chunks: Vec<&[&Instance]> = candidates.chunks(CHUNK).collect();
+        let found: Vec<ThreadResult> = map(&chunks, 1, |chunk| {
+            let mut found = ThreadResult::default();
+            for instance in *chunk {
+                let trial = Trial::new(self.balancer.cluster(), instance, self.balancer.rules());
+                let start = self.verdicts.and_then(|v| v.start(&trial));
+                let mut remembered = self.remembered(start);
+                for (rank, _, mv) in self.balancer.moves(instance, self.balancer.repertoire(instance)) {
+                    self.keep_if_promising(&trial, start, mv, rank, &mut remembered, &mut found);
                 }
-                found
-            })
-            .collect();
+                self.keep_remembered(start, remembered);
+            }
+            found
+        });
         let effort = Workload::of(&found);
         (self.best_of(found), effort)
     }
@@ -278,23 +280,23 @@ impl BestMoveSearch<'_> {
 
     /// Evaluates the moves whose bounds are at most the ceiling and at most the limit.
     fn up_to(&self, bounds: &MoveBounds, blocks: &[(f64, usize)], ceiling: f64) -> Vec<ThreadResult> {
-        let mut space = Workspace::default();
-        let (first, rest) = blocks.split_at(blocks.len().min(FIRST_BLOCKS));
-        self.look_at_blocks(bounds, first, ceiling, &mut space);
-        let limit = self.limit_below(ceiling);
-        let rest = &rest[..rest.partition_point(|(bound, _)| *bound <= limit)];
-        let mut found = Vec::new();
-        if rest.len() < FEWEST_BLOCKS {
-            self.look_at_blocks(bounds, rest, ceiling, &mut space);
-        } else {
-            let look = |space: &mut Workspace, block: &(f64, usize)| {
-                self.look_at_blocks(bounds, std::slice::from_ref(block), ceiling, space);
-                std::mem::take(&mut space.found)
+        let (mut rest, mut wave, mut found) = (blocks, FIRST_WAVE, Vec::new());
+        loop {
+            let limit = self.limit_below(ceiling);
+            rest = &rest[..rest.partition_point(|(bound, _)| *bound <= limit)];
+            if rest.is_empty() {
+                return found;
+            }
+            let (blocks, later) = rest.split_at(wave.min(rest.len()));
+            let members = |(_, block): &(f64, usize)| bounds.members(*block, limit);
+            let mut near = map(blocks, BLOCKS_AT_ONCE, members).concat();
+            near.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            let look = |space: &mut Workspace, some: &[(f64, u32)]| {
+                some.iter().all(|(bound, position)| self.look_at(bounds, *bound, *position, ceiling, space))
             };
-            found = rest.par_iter().map_init(Workspace::default, look).collect();
+            found.extend(in_order(&near, INSTANCES_AT_ONCE, look).into_iter().map(|space| space.found));
+            (rest, wave) = (later, wave * LARGER_WAVE);
         }
-        found.push(space.found);
-        found
     }
 
     fn limit_below(&self, ceiling: f64) -> f64 {
@@ -313,33 +315,21 @@ impl BestMoveSearch<'_> {
         self.score_survivors(survivors, best)
     }
 
-    /// Evaluates the instances of some blocks, the most promising first.
-    fn look_at_blocks(
+    /// Evaluates the moves of one instance whose bounds are at most the ceiling and at most the limit. Returns false
+    /// if its smallest bound is above these.
+    fn look_at(
         &self,
         bounds: &MoveBounds,
-        blocks: &[(f64, usize)],
+        bound: f64,
+        position: u32,
         ceiling: f64,
         space: &mut Workspace,
-    ) {
-        let mut near = std::mem::take(&mut space.near);
-        for (bound, block) in blocks {
-            if *bound > self.limit_below(ceiling) {
-                break;
-            }
-            bounds.members(*block, self.limit_below(ceiling), &mut near);
-            for (bound, position) in &near {
-                let limit = self.limit_below(ceiling);
-                if *bound > limit {
-                    break;
-                }
-                self.look_at(bounds, *position, limit, space);
-            }
+    ) -> bool {
+        let limit = self.limit_below(ceiling);
+        if bound > limit {
+            return false;
         }
-        space.near = near;
-    }
-
-    /// Evaluates the moves of one instance whose bounds are at most `limit`.
-    fn look_at(&self, bounds: &MoveBounds, position: u32, limit: f64, space: &mut Workspace) {
+        note(1);
         let balancer = self.balancer;
         let instance = balancer.cluster().instance(bounds.instance(position));
         let mut candidates = std::mem::take(&mut space.candidates);
@@ -348,6 +338,7 @@ impl BestMoveSearch<'_> {
             self.look_at_candidates(instance, &mut candidates, space);
         }
         space.candidates = candidates;
+        true
     }
 
     /// Evaluates some moves of one instance, the most promising first.
@@ -413,6 +404,7 @@ impl BestMoveSearch<'_> {
         found: &mut ThreadResult,
     ) {
         found.trials += 1;
+        note(1);
         let kept = match self.verdicts.zip(start) {
             Some((verdicts, start)) => {
                 let pattern = |state: &ChangedState<'_>| self.balancer.board().pattern(state);

@@ -15,11 +15,15 @@ use super::deep::even_out;
 use super::detour::PlanSoFar;
 use super::load::{LoadSource, LoadState, Loads};
 use super::{RegroupOptions, Setting, reach};
+use crate::parallel::{map, note};
 use crate::{BalanceOptions, Deadline, Stopped};
 use htools_model::{
     AllocPolicy, Cluster, DiskTemplate, GroupIdx, Instance, InstanceIdx, KeyIdx, Mib, PoolIdx, Step, TagId,
     TagSet,
 };
+
+/// Number of kinds of alike instances whose best moves a thread finds at a time.
+const ALIKE_AT_ONCE: usize = 16;
 
 /// Goal of balancing and cost of moves.
 #[derive(Debug, Clone, PartialEq)]
@@ -301,7 +305,8 @@ impl NextMoveSearch<'_> {
             let with = |best: MoveCandidate| instances.iter().map(move |i| best.with_instance(*i));
             best.into_iter().flat_map(with).collect::<Vec<_>>()
         };
-        alike.values().collect::<Vec<_>>().into_par_iter().flat_map_iter(candidates).collect()
+        let alike: Vec<Vec<InstanceIdx>> = alike.into_values().collect();
+        map(&alike, ALIKE_AT_ONCE, candidates).into_iter().flatten().collect()
     }
 
     /// The best move of an instance, except those known to be impossible or not worth it.
@@ -314,6 +319,7 @@ impl NextMoveSearch<'_> {
         let home = self.course.loads.home(instance);
         let shape = self.shapes[instance.get()];
         let cost = self.cost_of(instance);
+        note(self.course.after.groups.len());
         let targets = self.course.after.groups.iter().map(|g| g.idx);
         let open = targets.filter(|g| {
             *g != home && !self.refused.contains(&(shape, home, *g)) && !not_worth.contains(&(instance, *g))

@@ -2,11 +2,10 @@
 
 use std::cmp::Reverse;
 
-use rayon::prelude::*;
-
 use super::stage::{PlaceStage, Sites};
 use super::status::{Amounts, Capacity};
 use super::{Blocked, Placing, RegroupOptions, Setting, StayReason};
+use crate::parallel::map_with;
 use crate::{Deadline, Stopped};
 use htools_model::{AllocPolicy, Cluster, Draft, GroupIdx, Instance, InstanceIdx, NodeIdx, Step};
 
@@ -126,7 +125,7 @@ pub fn compress_until(
         let capacity = capacities[group.get()];
         GroupCandidate { group: *group, capacity, instances: instances.len(), outcome }
     };
-    let candidates: Vec<GroupCandidate> = groups.par_iter().map_init(|| None, candidate).collect();
+    let candidates: Vec<GroupCandidate> = map_with(groups, || None, candidate);
     let stopped = candidates.iter().find_map(|candidate| match candidate.outcome {
         Compressed::NoTime(stopped) => Some(stopped),
         _ => None,

@@ -9,6 +9,7 @@ use super::floor::Floor;
 use super::kinds::KindIdx;
 use super::offers::NodeWithInstance;
 use super::rows::FewKinds;
+use crate::parallel::note;
 use htools_model::Weights;
 use htools_model::score::exact_sums;
 use htools_model::score::exact_sums::{MOST_VALUES, Piece, Run};
@@ -41,6 +42,7 @@ pub(crate) fn by_row(
     arrived: &NodeWithInstance,
     surplus: i64,
 ) -> Vec<ScoredRows> {
+    note(LANES);
     let twins = twins(floor, &arrived.lanes);
     let mut mixed = Mixed::new(floor, kind);
     let mut of_lane = |lane: usize| {

@@ -9,6 +9,7 @@ use super::floor::Floor;
 use super::kinds::KindIdx;
 use super::offers::{NodeWithInstance, Offers};
 use super::{PlaceMetric, PlaceSearch, select};
+use crate::parallel::note;
 use htools_model::score::PairUpdate;
 use htools_model::{FailCounts, Mib, NodeIdx, Place, Placement};
 
@@ -73,6 +74,7 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
             .iter()
             .map(|(p, s)| (p.as_ref().map(|p| &p.change), s.as_ref().map(|s| &s.change)))
             .collect();
+        note(kinds.len());
         let bounds = Bounds::of(floor.board.weights(), &statistics, &changes, &spread);
         let mut orders = vec![(Vec::new(), Vec::new()); floor.cluster.groups.len()];
         for (at, kind) in kinds.iter().enumerate() {
@@ -197,6 +199,7 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
                     }
                     let Some(second) = self.places[s].1.as_deref() else { continue };
                     let kinds = KindPair { primary: p, secondary: s };
+                    note(1);
                     let score = self.score(&with, kinds, second);
                     if hopeless(score, &best) {
                         continue;

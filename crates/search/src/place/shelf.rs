@@ -7,6 +7,7 @@
 use super::floor::Floor;
 use super::kinds::KindIdx;
 use super::offers::Offers;
+use crate::parallel::note;
 use htools_model::Instance;
 use htools_model::score::interval::{CountedPart, Interval, Running, counted_score};
 use htools_model::score::metrics::{Counted, Lanes};
@@ -164,6 +165,7 @@ impl Shelf {
                 look(entry, &mut limit, &mut width)?;
             }
         }
+        note(found.len());
         found.retain(|(_, bounds)| bounds.lo <= limit);
         Some(found)
     }

@@ -9,6 +9,7 @@ use super::kinds::KindIdx;
 use super::offers::{NodeWithInstance, Offers};
 use super::shelf::{Shelf, View};
 use super::{PlaceMetric, PlaceSearch, exact};
+use crate::parallel::note;
 use htools_model::score::Touched;
 use htools_model::score::interval::CountedPart;
 use htools_model::score::metrics::Counted;
@@ -109,6 +110,7 @@ impl<'f, 'c> Ranking<'f, 'c> {
             candidates.push(KindCandidate { kind, arrived: **arrived, least });
             surplus.push(changed);
         }
+        note(candidates.len());
         let mut closed: Vec<usize> = (0..candidates.len()).collect();
         closed.sort_by(|a, b| candidates[*b].least.total_cmp(&candidates[*a].least));
         Ranking { floor, closed, candidates, open: BinaryHeap::new(), surplus }

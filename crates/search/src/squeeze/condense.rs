@@ -20,8 +20,6 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use rayon::prelude::*;
-
 use super::candidates::refusal;
 use super::expand::{suffices, with_online};
 use super::harm::{hold, release};
@@ -33,6 +31,7 @@ use super::{
 };
 use crate::balance::deep::order::{OrderedSteps, order};
 use crate::moves::perform;
+use crate::parallel;
 use htools_model::score::Board;
 use htools_model::{Cluster, Draft, InstanceIdx, NodeIdx};
 
@@ -280,7 +279,7 @@ impl CandidateWalk<'_> {
     /// Tries every candidate from the original state. Several are tried in parallel, assuming that each has the
     /// same outcome as the last one. If the assumption proves wrong, those trials are discarded.
     fn anew(&mut self, order: &[NodeIdx]) {
-        let width = rayon::current_num_threads().max(1);
+        let width = parallel::threads();
         let (mut at, mut taking) = (0, true);
         while at < order.len() {
             if self.ends(&order[at..]) {
@@ -300,7 +299,7 @@ impl CandidateWalk<'_> {
                 })
                 .filter(|set: &Vec<NodeIdx>| set.len() <= self.most)
                 .collect();
-            let tried: Vec<TriedCandidate> = sets.par_iter().map(|set| self.try_anew(set)).collect();
+            let tried: Vec<TriedCandidate> = parallel::map(&sets, 1, |set| self.try_anew(set));
             for (node, tried) in batch.into_iter().zip(tried) {
                 at += 1;
                 let took = tried.is_ok();
@@ -316,7 +315,7 @@ impl CandidateWalk<'_> {
     /// Tries candidates on the present state: several together while that succeeds, and several in parallel
     /// when it does not.
     fn onwards(&mut self, order: &[NodeIdx]) {
-        let width = rayon::current_num_threads().max(1);
+        let width = parallel::threads();
         let most_failures = if self.way == TrialWay::OnlyEmptied { MOST_FAILURES } else { usize::MAX };
         let (mut at, mut size, mut failures) = (0, 1, 0);
         while at < order.len() {
@@ -354,7 +353,7 @@ impl CandidateWalk<'_> {
             let beside = if failures > 0 { width.min(free).min(most_failures - failures) } else { 1 };
             let thorough = failures < MOST_FAILURES_BEFORE_HASTE && self.way != TrialWay::OnlyEmptied;
             let tried: Vec<TriedCandidate> =
-                order[at..at + beside].par_iter().map(|node| self.go_on(&[*node], thorough)).collect();
+                parallel::map(&order[at..at + beside], 1, |node| self.go_on(&[*node], thorough));
             for tried in tried {
                 let took = tried.is_ok();
                 self.record(order[at], tried);

@@ -7,6 +7,7 @@ use super::candidates::{offline_candidates, online_candidates};
 use super::harm::Baseline;
 use super::reserve::Reserve;
 use super::{Hindrance, SqueezeOptions, SqueezeWatch, Standby, balance_options};
+use crate::parallel::note;
 use crate::why::RefusedPlace;
 use crate::{BalanceOptions, Balancer, Stopped};
 use htools_model::redundancy::global::{self, Departures};
@@ -99,6 +100,7 @@ impl<'c> GroupScope<'c> {
         if !expected {
             return None;
         }
+        note(self.nodes.len());
         let stuck = || self.stuck.lock().unwrap_or_else(PoisonError::into_inner);
         let mut first = *stuck();
         let found = reserve.unusable(state, &self.nodes, &mut first);
@@ -208,6 +210,7 @@ impl<'c> GroupScope<'c> {
     /// A node that cannot be emptied but could be at the start; offline nodes count, too. If it fails with the
     /// smallest instances first, it usually also fails in the order of some list, such as that of hcheck.
     fn newly_at_risk(&self, after: &Cluster) -> Option<NodeIdx> {
+        note(self.nodes.len());
         let found = |departures, before: &HashSet<NodeIdx>| {
             global::any_at_risk(after, &self.nodes, departures, |n| !before.contains(&n))
         };

@@ -2,11 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
-use rayon::prelude::*;
-
 use super::{BestMoveSearch, KINDS, MoveOrder, NO_PATTERN, OwnRows, ScoredMove, Survivor, better};
 use crate::balance::ties::contenders;
 use crate::moves::{Outcome, Trial};
+use crate::parallel::{map, note};
 use htools_model::score::batch::{ChangedState, Pattern, Scorer, Spot};
 use htools_model::{InstanceIdx, Move};
 
@@ -70,6 +69,7 @@ impl BestMoveSearch<'_> {
         spots: &[(Spot, MoveOrder)],
     ) -> Option<ScoredMove> {
         self.scored.fetch_add(spots.len() as u64, Ordering::Relaxed);
+        note(spots.len());
         let at: Vec<Spot> = spots.iter().map(|(spot, _)| *spot).collect();
         let scored =
             scorer.scores_at(patterns, &at).into_iter().zip(spots).filter(|(score, _)| !score.is_nan());
@@ -113,6 +113,7 @@ impl BestMoveSearch<'_> {
 
     fn best_scored(&self, scorer: &Scorer<'_>, survivors: &[Survivor]) -> Option<ScoredMove> {
         self.scored.fetch_add(survivors.len() as u64, Ordering::Relaxed);
+        note(survivors.len());
         let tried = self.tried(survivors.iter());
         let states: Vec<ChangedState<'_>> = tried.iter().map(TriedMove::changed).collect();
         let scores = scorer.scores(&states);
@@ -136,7 +137,10 @@ fn best_of_chunks<T: Sync>(
     match all.len() {
         0 => None,
         len if len <= at_once => best(all),
-        _ => all.par_chunks(at_once).map(best).reduce(|| None, both),
+        _ => {
+            let chunks: Vec<&[T]> = all.chunks(at_once).collect();
+            map(&chunks, 1, |chunk| best(chunk)).into_iter().fold(None, both)
+        }
     }
 }
 

@@ -71,17 +71,11 @@ impl MoveBounds {
         near
     }
 
-    /// The instances of a block that have moves with a bound of at most `limit`, smallest bound first.
-    pub(crate) fn members(&self, block: usize, limit: f64, near: &mut Vec<(f64, u32)>) {
+    /// The instances of a block that have moves with a bound of at most `limit`, with their smallest bounds.
+    pub(crate) fn members(&self, block: usize, limit: f64) -> Vec<(f64, u32)> {
         let block = &self.groups.blocks[block];
-        near.clear();
-        for position in &block.members {
-            let bound = self.bound(block.group as usize, &self.departures[*position as usize].cost);
-            if bound <= limit {
-                near.push((bound, *position));
-            }
-        }
-        near.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let bound = |p: &u32| self.bound(block.group as usize, &self.departures[*p as usize].cost);
+        block.members.iter().map(|p| (bound(p), *p)).filter(|(bound, _)| *bound <= limit).collect()
     }
 
     pub(crate) fn instance(&self, position: u32) -> InstanceIdx {

@@ -1,7 +1,5 @@
 //! Updates of the bounds after each step.
 
-use rayon::prelude::*;
-
 use super::arrival_costs::{ArrivalKind, ArrivalRole, ArrivalRow};
 use super::departure::{Departure, DepartureInputs, VarianceReach};
 use super::group::CostGroup;
@@ -10,6 +8,7 @@ use super::online_nodes::{Present, is_plausible};
 use super::{MoveBounds, NO_ROW, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS};
 use crate::balance::Balancer;
 use crate::moves::Trial;
+use crate::parallel::{map, map_mut, note, share};
 use htools_model::{Instance, InstanceIdx, NodeIdx};
 
 /// Compares the work that the bounds save with the work that they cost. Work is in rough nanoseconds at fixed
@@ -25,13 +24,23 @@ pub(super) struct Upkeep {
 const COST_OF_PLACE: u64 = 5;
 const COST_OF_INSTANCE: u64 = 60;
 
-/// Number of instances that one thread takes at a time. With fewer, waking other threads does not pay.
-const CHUNK: usize = 4096;
+/// Number of departures that a thread computes at a time; each takes some hundred nanoseconds.
+const DEPARTURES_AT_ONCE: usize = 8;
 /// Maximum number of departures that are computed before they are stored.
-const MOST_AT_ONCE: usize = 16 * CHUNK;
+const MOST_AT_ONCE: usize = 65_536;
 
-/// With fewer places in rows than this, waking other threads does not pay.
-const FEWEST_PLACES: usize = 200_000;
+/// Number of departures whose costs a thread computes at a time.
+const COSTS_AT_ONCE: usize = 128;
+
+/// Number of places in rows that a thread assesses at a time.
+const PLACES_AT_ONCE: usize = 2048;
+
+/// Number of places, and of costs of departures, that take as long as one evaluation of a move.
+const PLACES_AN_EVALUATION: usize = 64;
+const COSTS_AN_EVALUATION: usize = 16;
+
+/// Number of rows in which a thread assesses the changed nodes, and of sizes that it settles, at a time.
+const ROWS_AT_ONCE: usize = 16;
 
 impl MoveBounds {
     /// Computes everything for the first time.
@@ -211,11 +220,7 @@ impl MoveBounds {
         // In chunks, so that the departures of a million instances are not in memory twice.
         for positions in positions.chunks(MOST_AT_ONCE) {
             let inspect = |position: &u32| self.departure(balancer, *position);
-            let inspected: Vec<(Departure, u32)> = if positions.len() < CHUNK {
-                positions.iter().map(inspect).collect()
-            } else {
-                positions.par_iter().map(inspect).collect()
-            };
+            let inspected: Vec<(Departure, u32)> = map(positions, DEPARTURES_AT_ONCE, inspect);
             for (position, (departure, moves)) in positions.iter().zip(inspected) {
                 let at = *position as usize;
                 self.departures[at] = departure;
@@ -227,6 +232,7 @@ impl MoveBounds {
 
     /// Computes the departure of an instance and the number of its moves.
     fn departure(&self, balancer: &Balancer<'_>, position: u32) -> (Departure, u32) {
+        note(1);
         let (cluster, board) = (balancer.cluster(), balancer.board());
         let instance = cluster.instance(self.instances[position as usize]);
         if !balancer.is_candidate(instance) {
@@ -262,15 +268,16 @@ impl MoveBounds {
     /// Computes all costs again.
     fn assess_everything(&mut self) {
         let MoveBounds { rows, sizes, online, departures, size_of, groups, present, .. } = self;
-        let assess_row = |row: &mut ArrivalRow| row.assess_all(online, &sizes[row.arrival.size as usize]);
-        let ranges: Vec<LaneRange> = if rows.len() * online.nodes.len() < FEWEST_PLACES {
-            rows.iter_mut().map(assess_row).collect()
-        } else {
-            rows.par_iter_mut().map(assess_row).collect()
+        let assess_row = |row: &mut ArrivalRow| {
+            note(online.nodes.len().div_ceil(PLACES_AN_EVALUATION));
+            row.assess_all(online, &sizes[row.arrival.size as usize])
         };
-        let assess_departures = |(departures, size_of): (&mut [Departure], &[u32])| {
+        let rows_at_once = (PLACES_AT_ONCE / online.nodes.len()).max(1);
+        let ranges: Vec<LaneRange> = map_mut(rows, rows_at_once, assess_row);
+        let assess_departures = |(departures, size_of): &mut (&mut [Departure], &[u32])| {
+            note(departures.len().div_ceil(COSTS_AN_EVALUATION));
             let mut reaches = vec![VarianceReach::empty(); sizes.len()];
-            for (departure, size) in departures.iter_mut().zip(size_of).filter(|(d, _)| d.is_possible()) {
+            for (departure, size) in departures.iter_mut().zip(*size_of).filter(|(d, _)| d.is_possible()) {
                 let changes = departure.changes(online);
                 reaches[*size as usize].include(&changes);
                 departure.set_cost(&changes, &sizes[*size as usize].slopes);
@@ -281,15 +288,11 @@ impl MoveBounds {
             a.iter_mut().zip(&b).for_each(|(a, b)| a.join(b));
             a
         };
-        let reaches = if departures.len() <= 3 * CHUNK {
-            assess_departures((departures.as_mut_slice(), size_of.as_slice()))
-        } else {
-            departures
-                .par_chunks_mut(CHUNK)
-                .zip(size_of.par_chunks(CHUNK))
-                .map(assess_departures)
-                .reduce(|| vec![VarianceReach::empty(); sizes.len()], join)
-        };
+        let chunk = share(departures.len(), COSTS_AT_ONCE);
+        let mut chunks: Vec<(&mut [Departure], &[u32])> =
+            departures.chunks_mut(chunk).zip(size_of.chunks(chunk)).collect();
+        let none = vec![VarianceReach::empty(); sizes.len()];
+        let reaches = map_mut(&mut chunks, 1, assess_departures).into_iter().fold(none, join);
         for (size, reach) in sizes.iter_mut().zip(reaches) {
             size.departures = reach;
             size.arrivals = [LaneRange::empty(); 2];
@@ -298,20 +301,21 @@ impl MoveBounds {
             sizes[row.arrival.size as usize].arrivals[row.arrival.role as usize].join(range);
         }
         groups.blocks.iter_mut().for_each(|b| b.summarise(departures));
-        sizes.iter_mut().for_each(|s| s.settle(present));
+        map_mut(sizes, ROWS_AT_ONCE, |size| size.settle(present));
     }
 
     /// Computes the costs that a step changed.
     fn assess(&mut self, changed: &[usize], touched: &[u32], mut blocks: Vec<u32>) {
         let MoveBounds { rows, sizes, online, departures, size_of, groups, present, reachability, .. } = self;
-        for row in rows {
-            let arrival = row.arrival;
-            if !changed.iter().any(|at| reachability.reaches(&arrival, online.nodes[*at])) {
-                continue;
+        let assess_row = |row: &mut ArrivalRow| {
+            let reached = changed.iter().any(|at| reachability.reaches(&row.arrival, online.nodes[*at]));
+            reached.then(|| row.assess_some(online, &sizes[row.arrival.size as usize], changed))
+        };
+        let ranges = map_mut(rows, ROWS_AT_ONCE, assess_row);
+        for (row, range) in rows.iter().zip(ranges) {
+            if let Some(range) = range {
+                sizes[row.arrival.size as usize].arrivals[row.arrival.role as usize].join(&range);
             }
-            let size = &mut sizes[row.arrival.size as usize];
-            let range = row.assess_some(online, size, changed);
-            size.arrivals[row.arrival.role as usize].join(&range);
         }
         for position in touched {
             let at = *position as usize;
@@ -328,7 +332,7 @@ impl MoveBounds {
         for block in blocks {
             groups.blocks[block as usize].summarise(departures);
         }
-        sizes.iter_mut().for_each(|s| s.settle(present));
+        map_mut(sizes, ROWS_AT_ONCE, |size| size.settle(present));
     }
 }
 
