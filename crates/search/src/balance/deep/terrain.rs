@@ -45,6 +45,8 @@ pub(crate) struct Mobile {
     pub mem: i64,
     /// Memory that its secondary node keeps, in MiB; 0 for forthcoming instances.
     pub need: i64,
+    /// Size of its disks, in MiB.
+    pub disk: i64,
     /// True if Ganeti mirrors it.
     pub mirrored: bool,
     /// Contribution to counts: 1, or 0 for forthcoming instances.
@@ -410,6 +412,7 @@ fn mobile(instance: &Instance, slot_of: &HashMap<NodeIdx, u32>) -> Mobile {
         home: Seat { primary: slot(Some(instance.primary)), secondary: slot(instance.mirror()) },
         mem: instance.mem_in_use().0,
         need: if exists && instance.template.has_secondary() { instance.mem_reserved().0 } else { 0 },
+        disk: instance.disk.0,
         mirrored: instance.template.has_secondary(),
         counts: i64::from(exists),
         tagged: !instance.exclusion_tags.is_empty() || !instance.keys.is_empty(),

@@ -64,7 +64,7 @@ impl Terrain<'_> {
         let (p, s, t, u) = (details.home.primary, details.home.secondary, seat.primary, seat.secondary);
         if !details.mirrored {
             let instance = self.instance(mobile);
-            return if instance.template.is_movable() { details.mem } else { instance.disk.0 };
+            return if instance.template.is_movable() { details.mem } else { details.disk };
         }
         let copies = i64::from(t != p && t != s) + i64::from(u != p && u != s);
         let migrations = match (t == p, u == s) {
@@ -72,14 +72,14 @@ impl Terrain<'_> {
             (false, true) => 2,
             (false, false) => 1 + i64::from(copies == 2 && self.spec(p).offline),
         };
-        copies * self.instance(mobile).disk.0 + migrations * details.mem
+        copies * details.disk + migrations * details.mem
     }
 
     /// Average data of a move in MiB, if each mirrored instance copies its disk once.
     pub(crate) fn data_of_a_move(&self) -> f64 {
         let data = |mobile: u32| {
             let details = &self.mobiles[mobile as usize];
-            details.mem as f64 + if details.mirrored { self.instance(mobile).disk.0 as f64 } else { 0.0 }
+            details.mem as f64 + if details.mirrored { details.disk as f64 } else { 0.0 }
         };
         let sum: f64 = (0..self.mobiles.len() as u32).map(data).sum();
         (sum / self.mobiles.len().max(1) as f64).max(1.0)
