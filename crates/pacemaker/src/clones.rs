@@ -217,16 +217,15 @@ impl Placer<'_> {
                     }
                     Towards::Dependents => set.has_influence(colocation),
                 };
-                let share = Share { sparing: towards == Towards::Dependents, ..Share::of(set, at, 1.0) };
-                // Those of dependents, and of mandatory primaries, count even if they leave no host.
-                let is_certain =
-                    towards == Towards::Dependents || colocation.score == AllocationScore::INFINITY;
-                wanted = if !counts {
-                    wanted
-                } else if is_certain {
-                    self.wishes.added_for_certain(&self.tables, other, wanted, share, towards)
-                } else {
-                    self.wishes.added_towards(&self.tables, other, wanted, share, towards)
+                let share = Share::of(set, at, 1.0);
+                wanted = match towards {
+                    _ if !counts => wanted,
+                    Towards::Primaries => self.wishes.added_by_gains(&self.tables, other, wanted, share),
+                    // Those of dependents count even if they leave no host.
+                    Towards::Dependents => {
+                        let share = Share { sparing: true, ..share };
+                        self.wishes.added_for_certain(&self.tables, other, wanted, share, towards)
+                    }
                 };
             }
         }
