@@ -38,6 +38,7 @@ pub(super) struct InstanceRank {
     standing: Standing,
     /// Number of further hosts on which it runs.
     more: usize,
+    /// True if it failed on a host that need not be fenced.
     has_failed: bool,
     /// The score that other resources give to its host.
     wanted: Reverse<AllocationScore>,
@@ -192,7 +193,8 @@ impl Placer<'_> {
         InstanceRank {
             standing,
             more: details.also_on.len(),
-            has_failed: self.has_failed(instance),
+            // On a host that is to be fenced, failures no longer matter.
+            has_failed: self.has_failed(instance) && !self.set.host(host).state.unclean,
             wanted: Reverse(wanted.or_never(host)),
         }
     }
