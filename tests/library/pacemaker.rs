@@ -37,7 +37,7 @@ pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
 
 /// Clusters with promotable clones, and with orders of other actions than starts.
 pub(crate) fn promoted() -> BTreeSet<PathBuf> {
-    recorded("promoted", 58)
+    recorded("promoted", 63)
 }
 
 /// Clusters with tickets.

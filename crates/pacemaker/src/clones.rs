@@ -38,6 +38,7 @@ pub(super) struct InstanceRank {
     standing: Standing,
     /// Number of further hosts on which it runs.
     more: usize,
+    /// True if it failed on a host that need not be fenced.
     has_failed: bool,
     /// The score that other resources give to its host.
     wanted: Reverse<AllocationScore>,
@@ -192,7 +193,8 @@ impl Placer<'_> {
         InstanceRank {
             standing,
             more: details.also_on.len(),
-            has_failed: self.has_failed(instance),
+            // On a host that is to be fenced, failures no longer matter.
+            has_failed: self.has_failed(instance) && !self.set.host(host).state.unclean,
             wanted: Reverse(wanted.or_never(host)),
         }
     }
@@ -217,16 +219,15 @@ impl Placer<'_> {
                     }
                     Towards::Dependents => set.has_influence(colocation),
                 };
-                let share = Share { sparing: towards == Towards::Dependents, ..Share::of(set, at, 1.0) };
-                // Those of dependents, and of mandatory primaries, count even if they leave no host.
-                let is_certain =
-                    towards == Towards::Dependents || colocation.score == AllocationScore::INFINITY;
-                wanted = if !counts {
-                    wanted
-                } else if is_certain {
-                    self.wishes.added_for_certain(&self.tables, other, wanted, share, towards)
-                } else {
-                    self.wishes.added_towards(&self.tables, other, wanted, share, towards)
+                let share = Share::of(set, at, 1.0);
+                wanted = match towards {
+                    _ if !counts => wanted,
+                    Towards::Primaries => self.wishes.added_by_gains(&self.tables, other, wanted, share),
+                    // Those of dependents count even if they leave no host.
+                    Towards::Dependents => {
+                        let share = Share { sparing: true, ..share };
+                        self.wishes.added_for_certain(&self.tables, other, wanted, share, towards)
+                    }
                 };
             }
         }

@@ -43,7 +43,7 @@ impl WishMerge<'_> {
 impl<'a> Wishes<'a> {
     /// The wishes of a resource, together with those of all that it wants to run with.
     pub(super) fn with_primaries(&mut self, tables: &[ScoreTable], resource: ResourceIdx) -> ScoreTable {
-        let share = Share { colocation: 0, attribute: None, factor: 1.0, sparing: false };
+        let share = Share { colocation: 0, attribute: None, factor: 1.0, sparing: false, gains_alone: false };
         let how = WishMerge { tables, table: None, share, towards: Towards::Primaries };
         let merged = self.merge(resource, how).unwrap_or_else(|| tables[resource.get()].clone());
         if self.merging.kept > KEPT {
@@ -97,6 +97,27 @@ impl<'a> Wishes<'a> {
         if share.sparing {
             merged.settle();
         }
+        merged
+    }
+
+    /// Adds the wishes of a primary to a table, and those of its dependents as far as they raise scores. No dependents
+    /// are followed behind a colocation with a score below 0. The primary's own wishes count even if they leave no
+    /// host, unless the colocation is optional and not below 0.
+    pub(super) fn added_by_gains(
+        &mut self,
+        tables: &[ScoreTable],
+        primary: ResourceIdx,
+        table: ScoreTable,
+        share: Share<'_>,
+    ) -> ScoreTable {
+        let towards = Towards::Dependents;
+        let is_certain = share.factor >= 1.0 || share.factor < 0.0;
+        self.merging.gains_alone = true;
+        let merged = match is_certain {
+            true => self.added_for_certain(tables, primary, table, share, towards),
+            false => self.added_towards(tables, primary, table, share, towards),
+        };
+        self.merging.gains_alone = false;
         merged
     }
 
@@ -189,8 +210,15 @@ impl<'a> Wishes<'a> {
                 return Some(sum);
             }
         }
+        let gains_alone = self.merging.gains_alone;
+        if gains_alone && share.factor < 0.0 {
+            return Some(merged);
+        }
         for (other, next) in self.next(how.start(resource)) {
-            let share = Share { sparing: share.sparing, ..next };
+            if gains_alone && next.factor < 0.0 {
+                continue;
+            }
+            let share = Share { sparing: share.sparing, gains_alone, ..next };
             if let Some(more) = self.merge(other, WishMerge { table: Some(&merged), share, ..how }) {
                 merged = more;
             }
@@ -209,7 +237,7 @@ impl<'a> Wishes<'a> {
         if self.merging.by_paths {
             return None;
         }
-        if how.share.sparing || self.merging.leaves_out {
+        if how.share.sparing || self.merging.follows_all() {
             return None;
         }
         let sum = self.plus_paths(how.tables, how.start(resource), table)?;
@@ -226,7 +254,7 @@ impl<'a> Wishes<'a> {
         if self.merging.by_paths {
             return false;
         }
-        if self.merging.leaves_out {
+        if self.merging.follows_all() {
             return false;
         }
         if self.merging.added_wishes.is_some() || !self.set.host_indices().all(|host| self.available(host)) {
@@ -257,7 +285,7 @@ impl<'a> Wishes<'a> {
         if self.merging.by_paths {
             return None;
         }
-        if self.merging.added_wishes.is_some() || self.merging.leaves_out {
+        if self.merging.added_wishes.is_some() || self.merging.follows_all() {
             return None;
         }
         let WishMerge { tables, share, .. } = how;

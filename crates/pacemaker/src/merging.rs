@@ -33,6 +33,8 @@ pub(super) struct Share<'a> {
     pub(super) factor: f32,
     /// True if wanted hosts stay wanted.
     pub(super) sparing: bool,
+    /// True if only positive shares of positive scores count.
+    pub(super) gains_alone: bool,
 }
 
 impl<'a> Share<'a> {
@@ -42,12 +44,21 @@ impl<'a> Share<'a> {
         // scores are at most a million, which a 32-bit float holds exactly
         #[expect(clippy::cast_precision_loss, reason = "exact up to 2^24")]
         let factor = sign * colocation.score.get() as f32 / AllocationScore::INFINITY.get() as f32;
-        Share { colocation: at, attribute: colocation.attribute.as_deref(), factor, sparing: false }
+        Share {
+            colocation: at,
+            attribute: colocation.attribute.as_deref(),
+            factor,
+            sparing: false,
+            gains_alone: false,
+        }
     }
 
     /// The share of a score. A negative share of a negative score counts as 0.
     pub(super) fn part(self, score: AllocationScore) -> AllocationScore {
         if self.factor < 0.0 && score < AllocationScore::ZERO {
+            return AllocationScore::ZERO;
+        }
+        if self.gains_alone && (self.factor < 0.0 || score < AllocationScore::ZERO) {
             return AllocationScore::ZERO;
         }
         #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "at most a million")]
@@ -122,6 +133,8 @@ pub(super) struct MergeState {
     pub(super) wishes_left: usize,
     /// True while a marked resource is left out, so that every path is followed.
     pub(super) leaves_out: bool,
+    /// True while only gains count behind the first resource, so that every path is followed.
+    pub(super) gains_alone: bool,
     /// True to follow every path in any case.
     #[cfg(test)]
     pub(super) by_paths: bool,
@@ -130,6 +143,11 @@ pub(super) struct MergeState {
 impl MergeState {
     pub(super) fn new(resources: usize) -> MergeState {
         MergeState { marked: vec![false; resources], ..MergeState::default() }
+    }
+
+    /// Returns true if every path is followed as in Pacemaker.
+    pub(super) fn follows_all(&self) -> bool {
+        self.leaves_out || self.gains_alone
     }
 
     /// Counts a step. Steps beyond the number of colocations are work, as they repeat some.

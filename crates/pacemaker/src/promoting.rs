@@ -25,8 +25,8 @@ struct OwnPromotion<'a> {
 
 impl Placer<'_> {
     /// Promotes instances of a clone that was just placed: those with the highest scores of at least 0.
-    /// Of equal ones, those that are promoted come first, then those that run. Then they have their turns as before, by
-    /// their present scores.
+    /// Of equal ones, those that are promoted come first, then those that run, then those with the higher score without
+    /// the wishes of others. Then they have their turns as before, by their present scores.
     pub(super) fn promote(&mut self, clone: ResourceIdx, sequence: &[ResourceIdx]) {
         let set = self.set;
         let Some(promotion) = &set.resource(clone).promotion else { return };
@@ -47,22 +47,25 @@ impl Placer<'_> {
             }
             scores.push(score);
         }
-        // If a ticket is missing, the order by the scores without it counts for equal ones.
+        // The order by the scores without wishes of others and tickets counts for equal ones.
         let own: HashMap<ResourceIdx, AllocationScore> =
             scores.iter().map(|one| (one.instance, one.score)).collect();
         let tickets = set.promotion_tickets(clone);
         let lacks_ticket = !tickets.is_empty();
-        self.add_wishes_of_others(clone, &tickets, &mut scores);
+        // What others want does not depend on the promotions of this clone.
         let wanted = self.wanted_by_others(clone);
+        self.add_wishes_of_others(clone, &tickets, &mut scores);
         let turns: HashMap<ResourceIdx, usize> =
             sequence.iter().enumerate().map(|(turn, instance)| (*instance, turn)).collect();
         scores.sort_by_cached_key(|one| {
-            let has_turn = lacks_ticket || one.score > AllocationScore::MINUS_INFINITY;
-            let turn = turns.get(&one.instance).filter(|_| has_turn);
-            let own = own.get(&one.instance).filter(|_| lacks_ticket).map(Reverse);
+            let own = own.get(&one.instance).map(Reverse);
+            // It counts before the ranks, unless a ticket forbids all promotions.
+            let (own, own_at_last) = if lacks_ticket { (None, own) } else { (own, None) };
             let runs = set.primitives(&one.instance).iter().any(|part| set.resource(*part).active.is_some());
             let rank = self.instance_rank(one.instance, &wanted);
-            (Reverse(one.score), !set.is_promoted(one.instance), !runs, rank, own, turn)
+            // Pacemaker quirk: of running instances with infinite scores, the first number comes first.
+            let turn = turns.get(&one.instance).filter(|_| lacks_ticket || !runs || !one.score.is_infinite());
+            (Reverse(one.score), !set.is_promoted(one.instance), !runs, own, rank, own_at_last, turn)
         });
         let number = set.resource(clone).members.len();
         let extra = promotion.has_extra.then(|| {
