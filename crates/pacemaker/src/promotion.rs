@@ -82,6 +82,8 @@ pub enum PromotionSource {
     Partial,
     /// A location, in [`WorkingSet::promotion_locations`](crate::WorkingSet::promotion_locations).
     Location(usize),
+    /// The best placement promotes the instance.
+    BestPlacement,
     /// A ticket is missing: the position of the constraint in [`Tickets::rules`](super::tickets::Tickets::rules).
     Ticket(usize),
     /// The score of the whole clone on the host.
