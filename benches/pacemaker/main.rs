@@ -17,7 +17,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use clusters::PacemakerCluster;
+use clusters::{PacemakerCluster, Pairs};
 use common::Settings;
 use common::numbers::{memory, seconds, thousands};
 use common::workshop::{Run, Taken, Workshop};
@@ -46,11 +46,17 @@ const SCORES: Question = Question {
 };
 
 fn regular(nodes: usize, probed: bool) -> PacemakerCluster {
-    PacemakerCluster { nodes, resources: nodes * 10, strategy: "balanced", probed, apart: false }
+    let pairs = Pairs::None;
+    PacemakerCluster { nodes, resources: nodes * 10, strategy: "balanced", probed, apart: false, pairs }
 }
 
 fn apart(nodes: usize, resources: usize) -> PacemakerCluster {
-    PacemakerCluster { nodes, resources, strategy: "balanced", probed: false, apart: true }
+    let pairs = Pairs::None;
+    PacemakerCluster { nodes, resources, strategy: "balanced", probed: false, apart: true, pairs }
+}
+
+fn paired(nodes: usize, pairs: Pairs) -> PacemakerCluster {
+    PacemakerCluster { pairs, ..regular(nodes, false) }
 }
 
 fn main() -> anyhow::Result<()> {
@@ -71,6 +77,10 @@ fn main() -> anyhow::Result<()> {
         (regular(100, true), SCORES),
         (regular(100, false), PLACES),
         (regular(100, false), SCORES),
+        (paired(100, Pairs::Plain), PLACES),
+        (paired(100, Pairs::Promotable), PLACES),
+        (paired(100, Pairs::Plain), SCORES),
+        (paired(100, Pairs::Promotable), SCORES),
         (regular(200, false), PLACES),
         (regular(200, false), SCORES),
         (apart(20, 16), SCORES),
@@ -98,10 +108,12 @@ fn row(
         anyhow::bail!("hplace took too long")
     };
     let answer = if question.compared { workshop.printed()? } else { String::new() };
-    let history = match (cluster.apart, cluster.probed) {
-        (true, _) => "what runs; all keep apart",
-        (false, true) => "all, everywhere",
-        (false, false) => "what runs",
+    let history = match (cluster.apart, cluster.pairs, cluster.probed) {
+        (true, ..) => "what runs; all keep apart",
+        (_, Pairs::Plain, _) => "what runs; pairs without roles",
+        (_, Pairs::Promotable, _) => "what runs; promotable pairs",
+        (.., true) => "all, everywhere",
+        (.., false) => "what runs",
     };
     print!(
         "| {}/{} | {history} | {} | {} | {} | ",
@@ -135,8 +147,10 @@ fn cpu(run: Run) -> anyhow::Result<f64> {
 
 /// Checks that both answers have the same lines, and returns their number.
 fn same(ours: &str, theirs: &str) -> anyhow::Result<String> {
-    let is_answer =
-        |line: &&str| ["Original: ", "Remaining: ", "pcmk__"].iter().any(|begin| line.starts_with(begin));
+    let is_answer = |line: &&str| {
+        ["Original: ", "Remaining: ", "pcmk__"].iter().any(|begin| line.starts_with(begin))
+            || line.contains(" promotion score on ")
+    };
     let theirs: Vec<&str> = theirs.lines().filter(is_answer).collect();
     ensure!(ours.lines().eq(theirs.iter().copied()), "hplace and crm_simulate answer differently");
     Ok(thousands(theirs.len()))

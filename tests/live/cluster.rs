@@ -79,6 +79,13 @@ impl Cluster {
         Ok(())
     }
 
+    /// Adds a promotable resource and its address to a Pacemaker cluster, until the next reset.
+    pub fn add_promotable(&self) -> anyhow::Result<()> {
+        let mut command = self.script(&["promotable"]);
+        child::run(&mut command, EXEC)?.good().context("no promotable resource")?;
+        Ok(())
+    }
+
     /// A file of the cluster's directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)

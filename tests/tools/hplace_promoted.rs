@@ -35,9 +35,12 @@ fn is_valid(document: &Value) -> bool {
 #[test]
 fn a_lost_promoted_role_goes_to_another_node() {
     let survive = hplace(&["survive"], &cluster()).code(0);
-    survive.stdout(contains("something stays down after 0 of them").and(contains(
-        "Lost Down Restarted Moved Promoted Stays down\nn2      0         1     0        1 -\n",
-    )));
+    survive.stdout(
+        contains("something stays down after 0 of them").and(
+            contains("Lost Down Restarted Moved Promoted Stays down\nn2      0         1     0        1 -\n")
+                .and(contains("\nWithout n2, Pacemaker promotes c on n3\n")),
+        ),
+    );
     let document = hplace(&["survive", "--json"], &cluster()).code(0).get_output().stdout.clone();
     let document: Value = serde_json::from_slice(&document).unwrap();
     assert!(is_valid(&document), "{document}");
@@ -45,6 +48,7 @@ fn a_lost_promoted_role_goes_to_another_node() {
         (&document["losses"][0]["nodes"], &document["losses"][0]["promoted"]),
         (&json!(["n2"]), &json!(["p:1"]))
     );
+    assert_eq!(document["losses"][0]["targets"]["p:1"], json!("n3"));
 }
 
 #[test]
@@ -102,6 +106,18 @@ fn the_promoted_role_is_sent_to_another_node() {
         assert!(commands.contains(words), "{form}: {commands}");
         assert!(!commands.contains("-db "), "{form}: {commands}");
     }
+}
+
+/// The reasons of a best placement name its choice of the promoted instance.
+#[test]
+fn a_chosen_promotion_is_explained() {
+    let cluster = recorded("no-room-for-the-database");
+    let explained = hplace(&["optimal", "--explain"], &cluster).code(0);
+    explained.stdout(
+        contains("It is promoted; promotion score INFINITY on db2: ")
+            .and(contains("INFINITY the best placement")),
+    );
+    hplace(&["optimal", "--json"], &cluster).code(0);
 }
 
 #[test]

@@ -48,7 +48,7 @@ impl WorkingSet {
     }
 
     /// The clone of which a resource is an instance, or part of one.
-    pub(crate) fn clone_of(&self, resource: ResourceIdx) -> Option<ResourceIdx> {
+    pub fn clone_of(&self, resource: ResourceIdx) -> Option<ResourceIdx> {
         let details = self.resource(resource);
         details.instance_of.or_else(|| self.resource(details.group?).instance_of)
     }

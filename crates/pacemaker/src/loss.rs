@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cmp::{Ordering, Reverse};
+use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
@@ -27,6 +28,8 @@ pub struct HostLoss {
     pub promoted: Vec<ResourceIdx>,
     /// The promotable clones of which an instance was promoted before, and none is afterwards.
     pub without_promoted: Vec<ResourceIdx>,
+    /// The host of each primitive that is restarted, moved or promoted.
+    pub targets: BTreeMap<ResourceIdx, HostIdx>,
     /// True if the members left are more than half of all hosts. Otherwise, Pacemaker follows `no-quorum-policy`.
     pub quorum: bool,
 }
@@ -60,7 +63,9 @@ impl HostLoss {
             let stays = details.promoted && details.active == changes.get(*one).runs_on();
             changes.roles[one.get()].ends_promoted && !stays
         };
-        let promoted = settled.resource_indices().filter(is_new).collect();
+        let promoted: Vec<ResourceIdx> = settled.resource_indices().filter(is_new).collect();
+        let target = |one: &ResourceIdx| Some((*one, changes.get(*one).runs_on()?));
+        let targets = restarted.iter().chain(&moved).chain(&promoted).filter_map(target).collect();
         let has_promoted = |clone: &ResourceIdx| {
             settled.primitives(clone).iter().any(|part| changes.roles[part.get()].ends_promoted)
         };
@@ -68,7 +73,7 @@ impl HostLoss {
             settled.clones().filter(|clone| settled.is_promoted(*clone) && !has_promoted(clone)).collect();
         without_promoted.sort_by_key(|clone| Reverse(settled.resource(*clone).priority));
         let quorum = (members - hosts.len()) * 2 > settled.hosts.len();
-        Ok(HostLoss { hosts, down, restarted, moved, promoted, without_promoted, quorum })
+        Ok(HostLoss { hosts, down, restarted, moved, promoted, without_promoted, targets, quorum })
     }
 
     /// Returns true if a resource stays down, or a clone has no promoted instance any more.

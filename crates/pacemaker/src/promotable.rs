@@ -1,8 +1,10 @@
 //! Facts about promotable clones in a working set, and the effect of their agents' wishes on scores.
 
+use std::collections::BTreeMap;
+
 use super::additions::{AdditionLog, ScoreSource};
 use super::index::{HostIdx, ResourceIdx};
-use super::promotion::Promotion;
+use super::promotion::{HostWishes, Promotion};
 use super::score::{AllocationScore, HostScore};
 use super::transition::ResourceChanges;
 use super::working_set::{Resource, WorkingSet};
@@ -84,6 +86,37 @@ impl WorkingSet {
         alike.filter(|clone| self.promotion(*clone).is_some()).collect()
     }
 
+    /// Gives the wishes of each host to the instances that run there, or to all if none does. The instances run on
+    /// these hosts.
+    fn renew_wishes_of_part(&self, rows: &mut [HostWishes], active: &[Option<HostIdx>]) {
+        let count = active.len().min(rows.len());
+        let rows = &mut rows[..count];
+        let mut running: BTreeMap<HostIdx, Vec<usize>> = BTreeMap::new();
+        for (number, host) in active.iter().enumerate() {
+            host.iter().for_each(|host| running.entry(*host).or_default().push(number));
+        }
+        let (mut of_any, mut own) = (HostWishes::new(), HostWishes::new());
+        for (row, runs_on) in rows.iter().zip(active) {
+            for (host, wish) in row {
+                of_any.entry(*host).or_insert(*wish);
+                if *runs_on == Some(*host) {
+                    own.entry(*host).or_insert(*wish);
+                }
+            }
+        }
+        of_any.append(&mut own);
+        of_any.retain(|host, _| self.host(*host).can_run());
+        rows.iter_mut().for_each(HostWishes::clear);
+        for (host, wish) in of_any {
+            let receivers = running.get(&host).cloned().unwrap_or_else(|| (0..rows.len()).collect());
+            for number in receivers {
+                if let Some(row) = rows.get_mut(number) {
+                    row.insert(host, wish);
+                }
+            }
+        }
+    }
+
     /// Gives the wishes of a host to the instance that runs there now, or to all if none does. Node attributes belong to
     /// hosts, and instances may have changed places. Instances that are told apart have their own.
     pub(super) fn renew_promotion_wishes(&mut self) {
@@ -93,22 +126,9 @@ impl WorkingSet {
             let instances: Vec<Vec<ResourceIdx>> =
                 details.members.iter().map(|instance| self.primitives(instance).into_owned()).collect();
             for (at, rows) in promotion.wishes.iter_mut().enumerate() {
-                for host in self.host_indices() {
-                    let runs = |parts: &Vec<ResourceIdx>| {
-                        parts.get(at).is_some_and(|part| self.resource(*part).active == Some(host))
-                    };
-                    let runs: Vec<bool> = instances.iter().map(runs).collect();
-                    let own = rows.iter().zip(&runs).filter(|(_, runs)| **runs);
-                    let own = own.filter_map(|(row, _)| row.get(host.get()).copied().flatten()).next();
-                    let of_any = || rows.iter().find_map(|row| row.get(host.get()).copied().flatten());
-                    let wish = own.or_else(of_any).filter(|_| self.host(host).can_run());
-                    let is_free = !runs.contains(&true);
-                    for (row, runs) in rows.iter_mut().zip(&runs) {
-                        if let Some(cell) = row.get_mut(host.get()) {
-                            *cell = wish.filter(|_| is_free || *runs);
-                        }
-                    }
-                }
+                let active = |parts: &Vec<ResourceIdx>| self.resource(*parts.get(at)?).active;
+                let active: Vec<Option<HostIdx>> = instances.iter().map(active).collect();
+                self.renew_wishes_of_part(rows, &active);
             }
             self.resources[clone.get()].promotion = Some(promotion);
         }
@@ -123,7 +143,7 @@ impl WorkingSet {
             for (number, instance) in details.members.clone().into_iter().enumerate() {
                 let mut most = self.resource(instance).priority;
                 let parts = self.primitives(&instance).into_owned();
-                for host in self.host_indices() {
+                for host in promotion.wished_hosts(number) {
                     // A wish does not outweigh that a part is unwanted there.
                     let counts = |part: &ResourceIdx| {
                         self.resource(*part).scores.get(host) >= Some(AllocationScore::ZERO)

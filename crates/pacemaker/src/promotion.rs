@@ -1,5 +1,7 @@
 //! Promotable clones: roles of their instances, and the scores by which instances are promoted.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use htools_model::words;
 
 use super::index::{HostIdx, ResourceIdx};
@@ -39,6 +41,9 @@ impl RunState {
     }
 }
 
+/// The scores by which an agent wants to be promoted, by host. Most instances have one on a single host.
+pub type HostWishes = BTreeMap<HostIdx, AllocationScore>;
+
 /// Properties of a promotable clone.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Promotion {
@@ -49,8 +54,8 @@ pub struct Promotion {
     /// True if its instances should not be promoted (`target-role=Unpromoted`).
     pub unwanted: bool,
     /// For each part of an instance, of which a group has several: by instance and host, the score of the node attribute
-    /// by which the agent wants to be promoted there; `None` without one.
-    pub wishes: Vec<Vec<Vec<Option<AllocationScore>>>>,
+    /// by which the agent wants to be promoted there.
+    pub wishes: Vec<Vec<HostWishes>>,
     /// By instance, the greatest of these wishes that counts for its place, or its priority if that is greater.
     pub greatest: Vec<AllocationScore>,
     /// True if Pacemaker makes up another instance for hosts where its primitive was looked for but does not run.
@@ -60,8 +65,12 @@ pub struct Promotion {
 impl Promotion {
     /// Wish of the agent of a part of an instance, by their numbers, on a host.
     pub(super) fn part_wish(&self, part: usize, number: usize, host: HostIdx) -> Option<AllocationScore> {
-        let row = self.wishes.get(part).and_then(|instances| instances.get(number))?;
-        row.get(host.get()).copied().flatten()
+        self.wishes.get(part)?.get(number)?.get(&host).copied()
+    }
+
+    /// The hosts on which the agent of any part of an instance has a wish.
+    pub(super) fn wished_hosts(&self, number: usize) -> BTreeSet<HostIdx> {
+        self.wishes.iter().filter_map(|rows| rows.get(number)).flat_map(HostWishes::keys).copied().collect()
     }
 }
 
@@ -82,6 +91,8 @@ pub enum PromotionSource {
     Partial,
     /// A location, in [`WorkingSet::promotion_locations`](crate::WorkingSet::promotion_locations).
     Location(usize),
+    /// The best placement promotes the instance.
+    BestPlacement,
     /// A ticket is missing: the position of the constraint in [`Tickets::rules`](super::tickets::Tickets::rules).
     Ticket(usize),
     /// The score of the whole clone on the host.

@@ -39,6 +39,7 @@ fn part_text(set: &WorkingSet, part: &PromotionPart) -> String {
         PromotionSource::Partial => "a member without a node".to_owned(),
         PromotionSource::Failed => "failed promotion".to_owned(),
         PromotionSource::Location(at) => format!("location {}", shown_name(&set.promotion_locations[at].id)),
+        PromotionSource::BestPlacement => "the best placement".to_owned(),
         PromotionSource::Ticket(at) => ticket(set, &set.tickets.rules[at]),
         PromotionSource::Clone => "score of the clone".to_owned(),
         PromotionSource::Colocation(at) => format!("colocation {}", shown_name(&set.colocations[at].id)),

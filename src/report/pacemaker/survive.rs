@@ -1,5 +1,7 @@
 //! Effects of the loss of nodes, for people and as `htools.survival/1`.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::json::ScoreView;
@@ -9,7 +11,9 @@ use super::{first_few, why as words};
 use crate::model::shown::shown_name;
 use crate::pacemaker::loss::{HostLoss, aftermath};
 use crate::pacemaker::why::PlacementExplainer;
-use crate::pacemaker::{AllocationScore, PlacingError, ResourceChanges, ResourceIdx, Strategy, WorkingSet};
+use crate::pacemaker::{
+    AllocationScore, HostIdx, PlacingError, ResourceChanges, ResourceIdx, Strategy, WorkingSet,
+};
 use crate::report::form::json::Generator;
 use crate::report::form::table::{Align, Table};
 
@@ -79,6 +83,12 @@ impl SurvivalResult<'_> {
         if more > 0 {
             lines.push(format!("... and {more} that are no worse"));
         }
+        let promotions: Vec<String> =
+            self.losses.iter().take(top).filter_map(|loss| self.promotions(loss)).collect();
+        if !promotions.is_empty() {
+            lines.push(String::new());
+            lines.extend(promotions);
+        }
         if let Some(worst) = self.losses.first().filter(|worst| worst.is_harmful()) {
             lines.push(String::new());
             lines.extend(self.reasons(worst)?);
@@ -92,6 +102,20 @@ impl SurvivalResult<'_> {
             );
         }
         Ok(lines)
+    }
+
+    /// The clones of which an instance is promoted after a loss, with the nodes. Numbers of instances change with a
+    /// loss, so they would mislead.
+    fn promotions(&self, loss: &HostLoss) -> Option<String> {
+        let place = |one: &ResourceIdx| {
+            let host = self.settled.host(*loss.targets.get(one)?);
+            let clone = self.settled.clone_of(*one).unwrap_or(*one);
+            Some(format!("{} on {}", shown_name(&self.settled.resource(clone).id), shown_name(&host.name)))
+        };
+        let mut places: Vec<String> = loss.promoted.iter().filter_map(place).collect();
+        places.dedup();
+        let promoted = (!places.is_empty()).then(|| first_few(places.into_iter()))?;
+        Some(format!("Without {}, Pacemaker promotes {promoted}", self.hosts(loss)))
     }
 
     /// The reasons that resources stay down after a loss.
@@ -153,6 +177,9 @@ impl SurvivalResult<'_> {
             id: name(resource),
             priority: self.settled.resource(*resource).priority.into(),
         };
+        let target = |(resource, host): (&ResourceIdx, &HostIdx)| {
+            (name(resource), self.settled.host(*host).name.clone())
+        };
         let loss = |loss: &HostLoss| LossView {
             nodes: loss.hosts.iter().map(|host| self.settled.host(*host).name.clone()).collect(),
             down: loss.down.iter().map(down).collect(),
@@ -160,6 +187,7 @@ impl SurvivalResult<'_> {
             moved: loss.moved.iter().map(name).collect(),
             promoted: loss.promoted.iter().map(name).collect(),
             without_promoted: loss.without_promoted.iter().map(down).collect(),
+            targets: loss.targets.iter().map(target).collect(),
             quorum: loss.quorum,
         };
         SurvivalDocument {
@@ -194,6 +222,7 @@ struct LossView {
     promoted: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     without_promoted: Vec<DownResource>,
+    targets: BTreeMap<String, String>,
     quorum: bool,
 }
 

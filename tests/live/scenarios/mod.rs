@@ -11,6 +11,7 @@ mod interruption;
 mod monitoring;
 mod pacemaker;
 mod pacemaker_carried;
+mod pacemaker_promoted;
 mod package;
 mod placement;
 mod power;
@@ -182,6 +183,7 @@ pub const ALL: &[Scenario] = &[
     changes("pacemaker-fails", Kind::Pacemaker, pacemaker_carried::fails),
     changes("pacemaker-killed", Kind::Pacemaker, pacemaker_carried::killed),
     changes("pacemaker-survive", Kind::Pacemaker, pacemaker::survives_as_said),
+    changes("pacemaker-promoted", Kind::Pacemaker, pacemaker_promoted::changed_and_survived),
 ];
 
 /// Copies our program to a place that the cluster's nodes can see; parts of their file system differ from this

@@ -1,10 +1,10 @@
 //! Reads promotable clones: how many instances are promoted, and the node attributes by which agents ask for it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::super::index::HostIdx;
 use super::super::number::leading;
-use super::super::promotion::Promotion;
+use super::super::promotion::{HostWishes, Promotion};
 use super::super::score::AllocationScore;
 use super::Reader;
 use super::failures::{DEGRADED, PROMOTED};
@@ -137,30 +137,33 @@ impl Reader<'_, '_> {
         instances: &Instances<'_>,
         part: &PartTraces,
         known: &[PartHistory],
-    ) -> Vec<Vec<Option<AllocationScore>>> {
-        let mut is_open = vec![false; self.set.hosts.len()];
-        known.iter().for_each(|history| is_open[history.host.get()] = true);
-        part.active.iter().for_each(|(host, _)| is_open[host.get()] = false);
+    ) -> Vec<HostWishes> {
+        let busy: HashSet<HostIdx> = part.active.iter().map(|(host, _)| *host).collect();
+        let known_hosts: BTreeSet<HostIdx> = known.iter().map(|history| history.host).collect();
+        let open: Vec<HostIdx> = known_hosts.into_iter().filter(|host| !busy.contains(host)).collect();
         let (traces, wishes) = (instance_traces(instances, known), self.wishes_by_name());
         let row = |(number, trace): (usize, InstanceTrace)| {
-            let has_history = trace.name.is_some();
+            let hosts: Vec<HostIdx> = match &trace.name {
+                Some(_) => open.iter().copied().chain(trace.active).collect(),
+                None => self.set.host_indices().collect(),
+            };
             let name = trace.name.unwrap_or_else(|| format!("{}:{number}", part.name));
             // An instance without a value of its own has that of all instances.
             let of_all = name.rsplit_once(':').and_then(|(bare, _)| wishes.get(bare));
             let own = wishes.get(&name);
             let on = |host: HostIdx| {
-                let counts = !has_history || is_open[host.get()] || trace.active == Some(host);
                 let mut found = own.into_iter().chain(of_all).filter_map(|values| values.get(&host));
-                found.next().copied().filter(|_| counts && self.set.host(host).can_run())
+                let wish = found.next().filter(|_| self.set.host(host).can_run());
+                wish.map(|score| (host, *score))
             };
-            self.set.host_indices().map(on).collect()
+            hosts.into_iter().filter_map(on).collect()
         };
         traces.into_iter().enumerate().map(row).collect()
     }
 
     /// By host, the node attribute `master-NAME` of an instance that is told apart. If it has a history, it counts only
     /// where it was looked for.
-    pub(super) fn own_promotion_wishes(&self, name: &str) -> Vec<Option<AllocationScore>> {
+    pub(super) fn own_promotion_wishes(&self, name: &str) -> HostWishes {
         let traced = self.records_of(name).iter().map(|record| record.host);
         let idle = self.idle_hosts().get(&NameMark::of(name.as_bytes()));
         let is_known = |host: &HostIdx| {
@@ -170,20 +173,19 @@ impl Reader<'_, '_> {
         let known: HashSet<HostIdx> =
             traced.chain(idle.into_iter().flatten().copied()).filter(is_known).collect();
         let own = self.wishes_by_name().get(name);
-        let on = |host: HostIdx| {
-            let counts = (known.is_empty() || known.contains(&host)) && self.set.host(host).can_run();
-            own.and_then(|values| values.get(&host)).copied().filter(|_| counts)
-        };
-        self.set.host_indices().map(on).collect()
+        let counts =
+            |host: HostIdx| (known.is_empty() || known.contains(&host)) && self.set.host(host).can_run();
+        let all = own.into_iter().flatten();
+        all.filter(|(host, _)| counts(**host)).map(|(host, score)| (*host, *score)).collect()
     }
 
     /// Drops the wishes on hosts that, by what was read later, run nothing.
     pub(super) fn drop_wishes_on_absent_hosts(&mut self) {
         let set = &mut self.set;
-        let absent: Vec<HostIdx> = set.host_indices().filter(|host| !set.host(*host).can_run()).collect();
+        let absent: HashSet<HostIdx> = set.host_indices().filter(|host| !set.host(*host).can_run()).collect();
         let promotions = set.resources.iter_mut().filter_map(|resource| resource.promotion.as_mut());
         for row in promotions.flat_map(|promotion| promotion.wishes.iter_mut().flatten()) {
-            absent.iter().for_each(|host| row[host.get()] = None);
+            row.retain(|host, _| !absent.contains(host));
         }
     }
 

@@ -4,7 +4,7 @@
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::place::{PlacingError, place};
 use super::super::placing::{AllPlaced, PlacingEvent};
-use super::super::promotion::Role;
+use super::super::promotion::{PromotionPart, PromotionSource, Role};
 use super::super::score::{AllocationScore, HostScore};
 use super::super::working_set::{LocationScore, Strategy, WorkingSet};
 
@@ -90,7 +90,17 @@ fn strategy(set: &WorkingSet) -> Strategy {
 fn place_promoting(set: &WorkingSet, choice: &[ChosenInstance]) -> Result<AllPlaced, PlacingError> {
     let mut preferring = set.clone();
     prefer(&mut preferring, choice);
-    place(&preferring, strategy(set))
+    let mut placed = place(&preferring, strategy(set))?;
+    // The set of the caller does not have the added locations.
+    let is_added = |part: &PromotionPart| matches!(part.source, PromotionSource::Location(at) if at >= set.promotion_locations.len());
+    let scores = placed.events.iter_mut().filter_map(|event| match event {
+        PlacingEvent::Promotion { scores, .. } => Some(scores),
+        _ => None,
+    });
+    for part in scores.flatten().flat_map(|score| &mut score.parts).filter(|part| is_added(part)) {
+        part.source = PromotionSource::BestPlacement;
+    }
+    Ok(placed)
 }
 
 /// Adds the wish to promote these instances.
