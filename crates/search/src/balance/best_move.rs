@@ -12,6 +12,7 @@
 mod exact;
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use ordered_float::OrderedFloat;
 
@@ -43,7 +44,7 @@ pub(super) struct MoveOrder {
 
 /// A possible move whose exact score may be the smallest.
 #[derive(Clone, Copy)]
-struct Survivor {
+pub(super) struct Survivor {
     lo: f64,
     instance: InstanceIdx,
     rank: u32,
@@ -107,6 +108,7 @@ pub(super) fn best(balancer: &Balancer<'_>, memory: &mut BoundsCache) -> Option<
     }
     let limit = Limit::new(balancer.starting_limit());
     let scored = AtomicU64::new(0);
+    let spare = Mutex::new(std::mem::take(&mut memory.spare));
     let mut likeness = std::mem::take(&mut memory.likeness);
     // If earlier searches had to evaluate very many moves, most of those moves were alike.
     let verdicts = if MANY_MOVES * memory.evaluated >= (balancer.board().rows().len() as u64).max(1) {
@@ -120,8 +122,15 @@ pub(super) fn best(balancer: &Balancer<'_>, memory: &mut BoundsCache) -> Option<
         Some(bounds) => {
             let running = bounds.running();
             let online = bounds.online();
-            let search =
-                BestMoveSearch { balancer, running, online, limit: &limit, verdicts, scored: &scored };
+            let search = BestMoveSearch {
+                balancer,
+                running,
+                online,
+                limit: &limit,
+                verdicts,
+                scored: &scored,
+                spare: &spare,
+            };
             let (best, found) = search.with_bounds(bounds);
             let considered = bounds.moves();
             bounds.note_work(found.work);
@@ -132,13 +141,21 @@ pub(super) fn best(balancer: &Balancer<'_>, memory: &mut BoundsCache) -> Option<
             let nodes = balancer.board().nodes().iter().copied();
             let online: Vec<NodeIdx> = nodes.filter(|node| balancer.board().row(*node).is_some()).collect();
             let (running, online) = (&running, online.as_slice());
-            let search =
-                BestMoveSearch { balancer, running, online, limit: &limit, verdicts, scored: &scored };
+            let search = BestMoveSearch {
+                balancer,
+                running,
+                online,
+                limit: &limit,
+                verdicts,
+                scored: &scored,
+                spare: &spare,
+            };
             let (best, found) = search.without_bounds();
             (best, found.trials, found)
         }
     };
     memory.likeness = likeness;
+    memory.spare = spare.into_inner().unwrap_or_else(PoisonError::into_inner);
     // The count falls only slowly, since now and then one step among many has a clear winner.
     memory.evaluated = found.trials.max(memory.evaluated - memory.evaluated.div_ceil(8));
     let tally = &mut memory.tally;
@@ -219,6 +236,8 @@ struct BestMoveSearch<'a> {
     verdicts: Option<&'a Verdicts<'a>>,
     /// Number of exact scores computed.
     scored: &'a AtomicU64,
+    /// Empty lists of survivors. There may be so many survivors that new lists would cost much of the time.
+    spare: &'a Mutex<Vec<Vec<Survivor>>>,
 }
 
 /// Amount of work that a search took.
@@ -307,12 +326,35 @@ impl BestMoveSearch<'_> {
     /// Returns the best move among everything found.
     fn best_of(&self, found: Vec<ThreadResult>) -> Option<ScoredMove> {
         let mut best = None;
-        let mut survivors = Vec::new();
-        for new in found {
+        let mut survivors: Vec<Survivor> = Vec::new();
+        for mut new in found {
             best = new.best.map_or(best, |s| better(best, s, self.balancer.score()));
-            survivors.extend(new.survivors);
+            if survivors.len() < new.survivors.len() {
+                std::mem::swap(&mut survivors, &mut new.survivors);
+            }
+            survivors.append(&mut new.survivors);
+            self.put_aside(new.survivors);
         }
-        self.score_survivors(survivors, best)
+        let best = self.score_survivors(&mut survivors, best);
+        self.put_aside(survivors);
+        best
+    }
+
+    /// Keeps an empty list for later, if it has room for anything.
+    fn put_aside(&self, mut list: Vec<Survivor>) {
+        list.clear();
+        if list.capacity() > 0 {
+            self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(list);
+        }
+    }
+
+    /// Adds a survivor to a list. A list without room is replaced by one that was put aside.
+    fn add(&self, list: &mut Vec<Survivor>, survivor: Survivor) {
+        if list.capacity() == 0 {
+            let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            *list = spare.unwrap_or_default();
+        }
+        list.push(survivor);
     }
 
     /// Evaluates the moves of one instance whose bounds are at most the ceiling and at most the limit. Returns false
@@ -422,10 +464,11 @@ impl BestMoveSearch<'_> {
         }
         self.limit.lower(interval.hi);
         let instance = trial.instance().idx;
-        found.survivors.push(Survivor { lo: interval.lo, instance, rank: rank as u32, pattern, places });
+        let survivor = Survivor { lo: interval.lo, instance, rank: rank as u32, pattern, places };
+        self.add(&mut found.survivors, survivor);
         if found.survivors.len() >= MOST_SURVIVORS {
-            let survivors = std::mem::take(&mut found.survivors);
-            found.best = self.score_survivors(survivors, found.best.take());
+            found.best = self.score_survivors(&mut found.survivors, found.best.take());
+            found.survivors.clear();
         }
     }
 }

@@ -1,6 +1,7 @@
 //! State that a search keeps from one step to the next.
 
 use super::Balancer;
+use super::best_move::Survivor;
 use super::bounds::MoveBounds;
 use super::likeness::Likeness;
 use super::tally::Tally;
@@ -15,6 +16,8 @@ pub(super) struct BoundsCache {
     last: Option<MadeStep>,
     /// Classes of alike nodes, once they have been computed.
     pub likeness: Likeness,
+    /// Lists of survivors to be used again.
+    pub spare: Vec<Vec<Survivor>>,
     /// Number of moves that the last search evaluated.
     pub evaluated: u64,
     /// The work of all searches so far.

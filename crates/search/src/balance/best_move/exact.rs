@@ -13,7 +13,7 @@ impl BestMoveSearch<'_> {
     /// Returns the best, by exact score, of the survivors and the move found before.
     pub(super) fn score_survivors(
         &self,
-        mut survivors: Vec<Survivor>,
+        survivors: &mut Vec<Survivor>,
         before: Option<ScoredMove>,
     ) -> Option<ScoredMove> {
         let limit = self.limit.get();
@@ -22,8 +22,8 @@ impl BestMoveSearch<'_> {
             return before;
         }
         let scorer = Scorer::of(self.balancer.board());
-        // Survivors without a pattern come last.
-        survivors.sort_by_key(|s| s.pattern);
+        // Survivors without a pattern come last. There are few patterns, so this takes few passes.
+        survivors.sort_unstable_by_key(|s| s.pattern);
         let drafted = survivors.partition_point(|s| s.pattern != NO_PATTERN);
         let (alike, others) = survivors.split_at(if drafted < FEWEST_DRAFTED { 0 } else { drafted });
         let current = self.balancer.score();

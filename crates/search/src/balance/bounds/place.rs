@@ -1,6 +1,6 @@
 //! Contribution of locations and of services' spread over them to the bounds.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use super::online_nodes::COUNT_ERROR;
 use super::{FAILOVER_AND_REPLACE, REPLACE_AND_FAILOVER, REPLACE_SECONDARY};
@@ -15,7 +15,8 @@ use htools_model::{Cluster, Instance, NodeIdx, NodeSpec, TagId, Weights};
 pub(super) struct ArrivalPlaces {
     /// Place of each row of the board.
     of_row: Vec<u32>,
-    count: usize,
+    /// For each place, the number of its locations.
+    locations: Vec<i64>,
     /// For each location, the places in it.
     at_location: HashMap<TagId, Vec<u32>>,
 }
@@ -41,19 +42,21 @@ type Costs = Vec<PlaceCost>;
 
 impl ArrivalPlaces {
     pub(super) fn of(cluster: &Cluster, board: &Board) -> ArrivalPlaces {
-        let mut known = HashMap::new();
-        let mut at_location: HashMap<TagId, Vec<u32>> = HashMap::new();
+        let mut known = HashMap::default();
+        let mut locations = Vec::new();
+        let mut at_location: HashMap<TagId, Vec<u32>> = HashMap::default();
         let online = board.nodes().iter().filter(|n| board.row(**n).is_some());
         let mut place = |node: &NodeIdx| {
             let tags = &cluster.node(*node).spec.location_tags;
             let next = known.len() as u32;
             *known.entry(tags).or_insert_with(|| {
+                locations.push(tags.len() as i64);
                 tags.iter().for_each(|tag| at_location.entry(tag).or_default().push(next));
                 next
             })
         };
         let of_row = online.map(&mut place).collect();
-        ArrivalPlaces { of_row, count: known.len(), at_location }
+        ArrivalPlaces { of_row, locations, at_location }
     }
 
     /// Returns true if the place can make a difference at all.
@@ -68,7 +71,7 @@ impl ArrivalPlaces {
 
     /// The same cost for all places.
     fn level(&self, cost: PlaceCost) -> Costs {
-        vec![cost; self.count]
+        vec![cost; self.locations.len()]
     }
 
     /// Changes the costs of all places in a location.
@@ -120,8 +123,20 @@ impl<'a> PlaceCosts<'a> {
     /// The lowest cost of any place for the new node of a move of the slot.
     pub(super) fn least(&mut self, slot: usize) -> PlaceCost {
         let weights = self.weights;
-        let by_score = |a: &PlaceCost, b: &PlaceCost| a.part(weights).score.total_cmp(&b.part(weights).score);
-        self.costs(slot).into_iter().min_by(by_score).unwrap_or_default()
+        let mut costs = self.costs(slot).into_iter();
+        let mut least = costs.next().unwrap_or_default();
+        let mut score = least.part(weights).score;
+        for cost in costs {
+            // Weights are not negative, so such a place cannot be better. Most are like this.
+            if cost.locations >= least.locations && cost.surplus >= least.surplus {
+                continue;
+            }
+            let own = cost.part(weights).score;
+            if own < score {
+                (least, score) = (cost, own);
+            }
+        }
+        least
     }
 
     /// By place, the additional cost of a move of the slot compared with the cheapest place, rounded down.
@@ -179,8 +194,8 @@ impl<'a> PlaceCosts<'a> {
                 places.change(&mut costs, location, |cost| cost.locations -= 1);
             }
             if arrivals.elsewhere != 0 {
-                for location in places.at_location.keys() {
-                    places.change(&mut costs, *location, |cost| cost.surplus += arrivals.elsewhere);
+                for (cost, locations) in costs.iter_mut().zip(&places.locations) {
+                    cost.surplus += arrivals.elsewhere * locations;
                 }
             }
             for (location, by) in arrivals.there {
