@@ -220,6 +220,16 @@ impl CarriedKeys {
         table.flat_map(|table| self.keys().iter().flat_map(|key| table.kind(*key).near.clone().map(KeyIdx)))
     }
 
+    /// Kinds that can have a worth beside these keys, with what one key of the kind costs. A kind that is near several of
+    /// these keys is listed for each. The sum over the keys on a node is the [`cost`](Self::cost) there.
+    pub fn near_costs<'a>(&'a self) -> impl Iterator<Item = (KeyIdx, i64)> + 'a {
+        let costs = |table: &'a KeyTable, key: KeyIdx| {
+            table.kind(key).near.clone().map(move |other| (KeyIdx(other), -table.worth(key, KeyIdx(other))))
+        };
+        let table = self.table().into_iter();
+        table.flat_map(move |table| self.keys().iter().flat_map(move |key| costs(table, *key)))
+    }
+
     /// Each key with its cost beside another key of the same kind.
     pub fn own_costs(&self) -> impl Iterator<Item = (KeyIdx, i64)> + '_ {
         let table = self.table().into_iter();

@@ -26,6 +26,9 @@ const PATIENCE: Duration = Duration::from_micros(200);
 /// Number of parts for each thread. With more than one, a thread that is done early helps the others.
 const PARTS_PER_THREAD: usize = 2;
 
+/// Number of short parts from which on it pays to wake threads, which takes some ten microseconds.
+const PARTS_WORTH_WAKING: usize = 64;
+
 /// Number of threads that wait actively, or are about to.
 static AWAKE: AtomicUsize = AtomicUsize::new(0);
 
@@ -84,7 +87,7 @@ fn wait_actively() {
     }
 }
 
-/// Applies `of` to all items. A thread takes at least `at_once` items at a time.
+/// Applies `of` to all items, which take little time each. A thread takes at least `at_once` items at a time.
 pub(crate) fn map<T: Sync, R: Send>(
     items: &[T],
     at_once: usize,
@@ -93,7 +96,7 @@ pub(crate) fn map<T: Sync, R: Send>(
     if is_counted() {
         return in_turn(items.iter(), at_once, of);
     }
-    if items.len() <= at_once {
+    if !pays(items.len(), at_once) {
         return items.iter().map(of).collect();
     }
     items.par_iter().with_min_len(at_once).map(of).collect()
@@ -108,13 +111,13 @@ pub(crate) fn map_mut<T: Send, R: Send>(
     if is_counted() {
         return in_turn(items.iter_mut(), at_once, of);
     }
-    if items.len() <= at_once {
+    if !pays(items.len(), at_once) {
         return items.iter_mut().map(of).collect();
     }
     items.par_iter_mut().with_min_len(at_once).map(of).collect()
 }
 
-/// Like [`map`], with a state that a thread keeps from one item to the next.
+/// Like [`map`], for items that take long, with a state that a thread keeps from one item to the next.
 pub(crate) fn map_with<T: Sync, S, R: Send>(
     items: &[T],
     state: impl Fn() -> S + Sync + Send,
@@ -125,6 +128,14 @@ pub(crate) fn map_with<T: Sync, S, R: Send>(
         return in_turn(items.iter(), 1, |item| of(&mut state, item));
     }
     items.par_iter().map_init(state, of).collect()
+}
+
+/// Returns true if short work on so many items should be shared. A thread outside of the pool would have to wait until
+/// others have woken.
+fn pays(items: usize, at_once: usize) -> bool {
+    let parts = items.div_ceil(at_once);
+    let least = if rayon::current_thread_index().is_some() { 2 } else { PARTS_WORTH_WAKING };
+    parts >= least && rayon::current_num_threads() > 1
 }
 
 /// Number of items in each of a few parts for every thread, for parts that cost memory. It is at least `at_once`.
@@ -149,6 +160,11 @@ pub(crate) fn in_order<T: Sync, S: Send + Default>(
         let mut goes_on = true;
         let chunks: Vec<&[T]> = items.chunks(at_once).collect();
         in_turn(chunks.into_iter(), 1, |some| goes_on = goes_on && of(&mut state, some));
+        return vec![state];
+    }
+    if !pays(items.len(), at_once) {
+        let mut state = S::default();
+        let _ = items.chunks(at_once).all(|some| of(&mut state, some));
         return vec![state];
     }
     let next = OwnLine(AtomicUsize::new(0));

@@ -299,7 +299,7 @@ impl CandidateWalk<'_> {
                 })
                 .filter(|set: &Vec<NodeIdx>| set.len() <= self.most)
                 .collect();
-            let tried: Vec<TriedCandidate> = parallel::map(&sets, 1, |set| self.try_anew(set));
+            let tried: Vec<TriedCandidate> = parallel::map_with(&sets, || (), |(), set| self.try_anew(set));
             for (node, tried) in batch.into_iter().zip(tried) {
                 at += 1;
                 let took = tried.is_ok();
@@ -353,7 +353,7 @@ impl CandidateWalk<'_> {
             let beside = if failures > 0 { width.min(free).min(most_failures - failures) } else { 1 };
             let thorough = failures < MOST_FAILURES_BEFORE_HASTE && self.way != TrialWay::OnlyEmptied;
             let tried: Vec<TriedCandidate> =
-                parallel::map(&order[at..at + beside], 1, |node| self.go_on(&[*node], thorough));
+                parallel::map_with(&order[at..at + beside], || (), |(), node| self.go_on(&[*node], thorough));
             for tried in tried {
                 let took = tried.is_ok();
                 self.record(order[at], tried);

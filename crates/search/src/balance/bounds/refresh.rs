@@ -86,7 +86,8 @@ impl MoveBounds {
         let mut touched = self.touched(balancer, changed, cluster.instance(moved), from);
         if from[0] != Some(cluster.instance(moved).primary) {
             let MoveBounds { key_costs, instances, online, .. } = self;
-            touched.extend(key_costs.follow(cluster, instances, &online.nodes, cluster.instance(moved)));
+            let moved = cluster.instance(moved);
+            touched.extend(key_costs.follow(cluster, instances, &online.nodes, moved, from[0]));
         }
         touched.sort_unstable();
         touched.dedup();
