@@ -12,15 +12,17 @@ pub mod explain;
 mod likeness;
 mod run;
 pub(crate) mod shape;
+mod survivor;
 pub(crate) mod tally;
 pub(crate) mod ties;
 
 pub use self::run::{Balancing, InitialScore, all, all_until, run, run_watched, worst};
 
-use self::best_move::{MoveOrder, ScoredMove, better, rank};
+use self::best_move::{ScoredMove, better};
 use self::bounds::MoveBounds;
 use self::bounds_cache::BoundsCache;
 use self::shape::Shapes;
+use self::survivor::{MoveOrder, rank};
 use self::tally::Tally;
 use super::moves::{MoveRules, Outcome, Repertoire, Trial};
 use super::parallel;
@@ -82,6 +84,9 @@ pub enum Effort {
     /// Computes the exact score of every possible move; for tests.
     Exhaustive,
 }
+
+/// Work of a step, in nanoseconds, from which on it pays that other threads wait actively for the parts of the next one.
+const WORTH_WAITING: u64 = 50_000;
 
 /// Balances the instances of one group of nodes.
 pub struct Balancer<'c> {
@@ -152,7 +157,9 @@ impl<'c> Balancer<'c> {
         if !within_length || !self.may_continue() {
             return None;
         }
-        parallel::keep_awake();
+        if self.memory.work >= WORTH_WAITING {
+            parallel::keep_awake();
+        }
         let mut memory = std::mem::take(&mut self.memory);
         let best = self.worthwhile_move(&mut memory);
         self.memory = memory;

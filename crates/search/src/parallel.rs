@@ -130,12 +130,12 @@ pub(crate) fn map_with<T: Sync, S, R: Send>(
     items.par_iter().map_init(state, of).collect()
 }
 
-/// Returns true if short work on so many items should be shared. A thread outside of the pool would have to wait until
-/// others have woken.
+/// Returns true if short work on so many items should be shared. Unless other threads wait actively for a thread of the
+/// pool, it would take long until they have woken.
 fn pays(items: usize, at_once: usize) -> bool {
-    let parts = items.div_ceil(at_once);
-    let least = if rayon::current_thread_index().is_some() { 2 } else { PARTS_WORTH_WAKING };
-    parts >= least && rayon::current_num_threads() > 1
+    let is_awaited = rayon::current_thread_index().is_some() && AWAKE.load(Ordering::Relaxed) > 0;
+    let least = if is_awaited { 2 } else { PARTS_WORTH_WAKING };
+    items.div_ceil(at_once) >= least && rayon::current_num_threads() > 1
 }
 
 /// Number of items in each of a few parts for every thread, for parts that cost memory. It is at least `at_once`.

@@ -20,11 +20,12 @@ use super::Balancer;
 use super::bounds::{Candidate, CandidateWork, MoveBounds};
 use super::bounds_cache::BoundsCache;
 use super::likeness::{Remembered, Starts, Verdicts};
+use super::survivor::{MoveOrder, NO_PATTERN, Survivor};
 use crate::moves::Trial;
 use crate::parallel::{OwnLine, in_order, map, note};
-use htools_model::score::batch::{ChangedState, PatternPlaces, Spot};
+use htools_model::score::batch::ChangedState;
 use htools_model::score::interval::{Interval, Running};
-use htools_model::{Instance, InstanceIdx, Move, NodeIdx};
+use htools_model::{Instance, Move, NodeIdx};
 
 /// A possible move with its exact score.
 #[derive(Clone, Copy)]
@@ -32,51 +33,6 @@ pub(super) struct ScoredMove {
     pub score: f64,
     pub order: MoveOrder,
     pub mv: Move,
-}
-
-/// The order in which moves are tried: by instance, then failover, then by
-/// target and kind.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct MoveOrder {
-    pub instance: InstanceIdx,
-    pub rank: usize,
-}
-
-/// A possible move whose exact score may be the smallest.
-#[derive(Clone, Copy)]
-pub(super) struct Survivor {
-    lo: f64,
-    instance: InstanceIdx,
-    rank: u32,
-    /// Number of the move's pattern, or [`NO_PATTERN`], and the position of its nodes in the pattern.
-    pattern: u32,
-    places: PatternPlaces,
-}
-
-/// Marks a survivor whose pattern is unknown.
-const NO_PATTERN: u32 = u32::MAX;
-
-/// The rows of an instance's primary and, if it has one, secondary node.
-#[derive(Clone, Copy)]
-struct OwnRows {
-    primary: u32,
-    mirror: Option<u32>,
-}
-
-impl Survivor {
-    /// The rows of the nodes that the move changes, in the order of its pattern.
-    fn rows(&self, OwnRows { primary, mirror }: OwnRows) -> [u32; Move::MOST_NODES] {
-        let target = self.rank.checked_sub(1).map_or(Spot::NO_ROW, |at| at / KINDS as u32);
-        let touched = match mirror {
-            Some(mirror) => [primary, mirror, target],
-            None => [primary, target, Spot::NO_ROW],
-        };
-        self.places.map(|place| touched.get(usize::from(place)).copied().unwrap_or(Spot::NO_ROW))
-    }
-
-    fn order(&self) -> MoveOrder {
-        MoveOrder { instance: self.instance, rank: self.rank as usize }
-    }
 }
 
 /// Maximum number of survivors that are kept before they are scored, to limit memory.
@@ -155,6 +111,7 @@ pub(super) fn best(balancer: &Balancer<'_>, memory: &mut BoundsCache) -> Option<
         }
     };
     memory.likeness = likeness;
+    memory.work = found.work;
     memory.spare = spare.into_inner().unwrap_or_else(PoisonError::into_inner);
     // The count falls only slowly, since now and then one step among many has a clear winner.
     memory.evaluated = found.trials.max(memory.evaluated - memory.evaluated.div_ceil(8));
@@ -182,14 +139,6 @@ const LARGER_WAVE: usize = 4;
 /// Number of blocks, and of instances, that a thread takes at a time: work of one or two microseconds.
 const BLOCKS_AT_ONCE: usize = 4;
 const INSTANCES_AT_ONCE: usize = 1;
-
-/// Rank of the `at`th kind of move to the node in `row`.
-pub(super) fn rank(row: usize, at: usize) -> usize {
-    1 + row * KINDS + at
-}
-
-/// Number of ranks reserved for the moves to one node.
-const KINDS: usize = 8;
 
 /// The better of two moves: the one with the smaller score, or the earlier one if they tie. It must also beat
 /// `current`.

@@ -1,9 +1,9 @@
 //! State that a search keeps from one step to the next.
 
 use super::Balancer;
-use super::best_move::Survivor;
 use super::bounds::MoveBounds;
 use super::likeness::Likeness;
+use super::survivor::Survivor;
 use super::tally::Tally;
 use htools_model::{NodeIdx, Step};
 
@@ -18,6 +18,8 @@ pub(super) struct BoundsCache {
     pub likeness: Likeness,
     /// Lists of survivors to be used again.
     pub spare: Vec<Vec<Survivor>>,
+    /// Rough time of the last search on one thread, in nanoseconds.
+    pub work: u64,
     /// Number of moves that the last search evaluated.
     pub evaluated: u64,
     /// The work of all searches so far.

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{BestMoveSearch, KINDS, MoveOrder, NO_PATTERN, OwnRows, ScoredMove, Survivor, better};
+use super::{BestMoveSearch, ScoredMove, better};
+use crate::balance::survivor::{KINDS, MoveOrder, NO_PATTERN, OwnRows, Survivor};
 use crate::balance::ties::contenders;
 use crate::moves::{Outcome, Trial};
 use crate::parallel::{map, note};
