@@ -37,7 +37,7 @@ pub(super) fn real(text: &str) -> Option<f64> {
 
 /// Sign and digits of the integer at the beginning of a text.
 fn leading_digits(text: &str) -> Option<(i64, &str)> {
-    let text = text.trim_start();
+    let text = text.trim_start_matches([' ', '\t']);
     let (sign, digits) = match text.as_bytes().first()? {
         b'-' => (-1, &text[1..]),
         b'+' => (1, &text[1..]),

@@ -71,15 +71,16 @@ impl AllocationScore {
         AllocationScore(-self.0)
     }
 
-    /// Parses a score: a number, or one of Pacemaker's words.
+    /// Parses a score: a number, or infinity in capitals. Numbers may have spaces before them, infinity may not. The
+    /// colours of node health count 0.
     pub(crate) fn parse(text: &str) -> Option<AllocationScore> {
-        let text = text.trim();
-        match text.to_ascii_lowercase().as_str() {
-            "infinity" | "+infinity" => Some(Self::INFINITY),
-            "-infinity" | "red" => Some(Self::MINUS_INFINITY),
-            "yellow" | "green" => Some(Self::ZERO),
-            _ => super::number::leading(text).map(Self::of),
+        match text {
+            "INFINITY" | "+INFINITY" => return Some(Self::INFINITY),
+            "-INFINITY" => return Some(Self::MINUS_INFINITY),
+            _ => {}
         }
+        let is_colour = ["red", "yellow", "green"].iter().any(|colour| text.eq_ignore_ascii_case(colour));
+        if is_colour { Some(Self::ZERO) } else { super::number::integer(text).map(Self::of) }
     }
 }
 
@@ -203,12 +204,21 @@ mod tests {
     fn words_and_numbers() {
         let parsed = |text| AllocationScore::parse(text).map(AllocationScore::get);
         assert_eq!(parsed("INFINITY"), Some(1_000_000));
-        assert_eq!(parsed("+infinity"), Some(1_000_000));
+        assert_eq!(parsed("+INFINITY"), Some(1_000_000));
         assert_eq!(parsed("-INFINITY"), Some(-1_000_000));
-        assert_eq!(parsed("red"), Some(-1_000_000));
-        assert_eq!(parsed("green"), Some(0));
+        assert_eq!((parsed("red"), parsed("green")), (Some(0), Some(0)));
+        for (text, number) in [(" 12", 12), ("\t12", 12), ("12 ", 12), ("12abc", 12), ("+12", 12), ("1.5", 1)]
+        {
+            assert_eq!(parsed(text), Some(number), "{text}");
+        }
+        for text in
+            [" INFINITY", "INFINITY ", "infinity", "- INFINITY", "- 12", " red", "\n12", "\u{a0}12", ""]
+        {
+            assert_eq!(parsed(text), None, "{text}");
+        }
         assert_eq!(parsed("-17"), Some(-17));
-        assert_eq!(parsed("99999999999999999999"), Some(1_000_000));
+        assert_eq!(parsed("1000001"), Some(1_000_000));
+        assert_eq!(parsed("99999999999999999999"), None);
         assert_eq!(parsed("much"), None);
     }
 

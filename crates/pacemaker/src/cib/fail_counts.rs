@@ -81,12 +81,14 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Hosts on which a primitive has reached its migration threshold.
+/// Hosts on which a primitive has reached its migration threshold. With 0 there is none; one below 0 is reached by the
+/// first failure.
 pub(super) fn failed_on(
     failures: impl Iterator<Item = HostScore>,
     threshold: AllocationScore,
 ) -> Vec<HostScore> {
-    failures.filter(|failed| threshold > AllocationScore::ZERO && failed.score >= threshold).collect()
+    let is_reached = |failed: &HostScore| failed.score > AllocationScore::ZERO && failed.score >= threshold;
+    failures.filter(|failed| threshold != AllocationScore::ZERO && is_reached(failed)).collect()
 }
 
 /// Returns true for the name of an operation with its interval: `monitor_10000`.

@@ -50,13 +50,18 @@ impl HealthScores {
     }
 
     fn finding(&self, value: &str) -> AllocationScore {
-        match value.trim().to_ascii_lowercase().as_str() {
+        match value.to_ascii_lowercase().as_str() {
             "red" => self.red,
             "yellow" => self.yellow,
             "green" => self.green,
             _ => AllocationScore::parse(value).unwrap_or_default(),
         }
     }
+}
+
+/// Score that the value of a node attribute stands for. Colours have scores only with a health strategy.
+pub(super) fn score_of(value: &str, health: Option<HealthScores>) -> AllocationScore {
+    health.map_or_else(|| AllocationScore::parse(value).unwrap_or_default(), |health| health.finding(value))
 }
 
 /// The score of an option; the default if it is no number.

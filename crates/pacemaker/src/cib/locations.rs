@@ -3,10 +3,12 @@
 use roxmltree::Node;
 
 use super::super::index::{HostIdx, ResourceIdx};
+use super::super::number::leading;
 use super::super::score::AllocationScore;
 use super::super::working_set::LocationScore;
 use super::Reader;
 use super::document::{children, id, wrong};
+use super::health::score_of;
 use super::roles::is_promoted;
 use super::rules;
 use htools_ganeti::input::error::Result;
@@ -119,8 +121,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 let score = match rule.attribute("score-attribute") {
                     Some(name) => node
                         .attribute(name)
-                        .and_then(AllocationScore::parse)
-                        .unwrap_or(AllocationScore::MINUS_INFINITY),
+                        .map_or(AllocationScore::MINUS_INFINITY, |text| score_of(text, self.health)),
                     None => score(self.source, rule)?,
                 };
                 // Pacemaker quirk: rules of this kind start from the host's own score.
@@ -180,8 +181,12 @@ fn is_exclusive(constraint: Node<'_, '_>) -> bool {
     constraint.attribute("resource-discovery") == Some(EXCLUSIVE)
 }
 
-/// The score of a constraint or rule.
+/// The score of a constraint or rule. Infinity with spaces around it, and numbers that are too large, count 0.
 pub(super) fn score(source: &str, node: Node<'_, '_>) -> Result<AllocationScore> {
     let Some(text) = node.attribute("score") else { return Ok(AllocationScore::ZERO) };
-    AllocationScore::parse(text).ok_or_else(|| wrong(source, node, &format!("'{text}' is not a score")))
+    let is_valid = AllocationScore::parse(text.trim()).is_some() || leading(text).is_some();
+    if !is_valid {
+        return Err(wrong(source, node, &format!("'{text}' is not a score")));
+    }
+    Ok(AllocationScore::parse(text).unwrap_or_default())
 }

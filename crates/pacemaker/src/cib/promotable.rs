@@ -8,6 +8,7 @@ use super::super::promotion::{HostWishes, Promotion};
 use super::super::score::AllocationScore;
 use super::Reader;
 use super::failures::{DEGRADED, PROMOTED};
+use super::health::score_of;
 use super::history::NameMark;
 use super::properties::Properties;
 use super::roles::is_unpromoted;
@@ -240,7 +241,7 @@ impl Reader<'_, '_> {
             for host in self.set.host_indices() {
                 for (attribute, text) in &self.set.host(host).attributes {
                     let Some(name) = attribute.strip_prefix("master-") else { continue };
-                    let score = AllocationScore::parse(text).unwrap_or(AllocationScore::ZERO);
+                    let score = score_of(text, self.health);
                     wishes.entry(name.to_owned()).or_default().insert(host, score);
                 }
             }
