@@ -86,7 +86,7 @@ pub enum Effort {
 }
 
 /// Work of a step, in nanoseconds, from which on it pays that other threads wait actively for the parts of the next one.
-const WORTH_WAITING: u64 = 50_000;
+const WORTH_WAITING: u64 = 20_000;
 
 /// Balances the instances of one group of nodes.
 pub struct Balancer<'c> {
