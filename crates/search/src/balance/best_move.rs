@@ -74,42 +74,27 @@ pub(super) fn best(balancer: &Balancer<'_>, memory: &mut BoundsCache) -> Option<
         None
     };
     let verdicts = verdicts.as_ref();
-    let (best, considered, found) = match memory.bounds(balancer) {
-        Some(bounds) => {
-            let running = bounds.running();
-            let online = bounds.online();
-            let search = BestMoveSearch {
-                balancer,
-                running,
-                online,
-                limit: &limit,
-                verdicts,
-                scored: &scored,
-                spare: &spare,
-            };
-            let (best, found) = search.with_bounds(bounds);
-            let considered = bounds.moves();
-            bounds.note_work(found.work);
-            (best, considered, found)
-        }
+    let bounds = memory.bounds(balancer);
+    let without;
+    let (running, online) = match &bounds {
+        Some(bounds) => (bounds.running(), bounds.online()),
         None => {
-            let running = Running::of(balancer.board());
             let nodes = balancer.board().nodes().iter().copied();
             let online: Vec<NodeIdx> = nodes.filter(|node| balancer.board().row(*node).is_some()).collect();
-            let (running, online) = (&running, online.as_slice());
-            let search = BestMoveSearch {
-                balancer,
-                running,
-                online,
-                limit: &limit,
-                verdicts,
-                scored: &scored,
-                spare: &spare,
-            };
-            let (best, found) = search.without_bounds();
-            (best, found.trials, found)
+            without = (Running::of(balancer.board()), online);
+            (&without.0, without.1.as_slice())
         }
     };
+    let search =
+        BestMoveSearch { balancer, running, online, limit: &limit, verdicts, scored: &scored, spare: &spare };
+    let (best, found) = match &bounds {
+        Some(bounds) => search.with_bounds(bounds),
+        None => search.without_bounds(),
+    };
+    let considered = bounds.map_or(found.trials, |bounds| {
+        bounds.note_work(found.work);
+        bounds.moves()
+    });
     memory.likeness = likeness;
     memory.work = found.work;
     memory.spare = spare.into_inner().unwrap_or_else(PoisonError::into_inner);
