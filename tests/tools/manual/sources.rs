@@ -69,8 +69,8 @@ fn every_variable_of_the_environment_is_in_the_manual() {
         }
     }
     // HTOOLS, GANETI_ROOTDIR, two of RAPI, one of systemd, two of XDG, HOME in two commands, two of users, two of
-    // pagers, two of colours, three of configuration files.
-    assert_eq!(count, 18);
+    // pagers, two of colours, three of configuration files, one of threads.
+    assert_eq!(count, 19);
 }
 
 #[test]
