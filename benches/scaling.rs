@@ -1,5 +1,5 @@
-//! How searches scale with the number of threads, shown by counts of evaluations and not by the clock:
-//! `cargo bench --bench scaling -- [NODES]`. A search with few nodes has fewer evaluations to share.
+//! Counts the evaluations of searches that must follow each other if 2 to 64 threads share the work:
+//! `cargo bench --bench scaling -- [NODES]`. With few nodes there are fewer evaluations to share.
 
 use anyhow::{Context, ensure};
 use htools::generate::{ClusterSpec, TemplateMix};
@@ -9,7 +9,7 @@ use htools::model::{Cluster, DiskTemplate, Draft, InstanceSpec, Mib};
 use htools::search::fill::{FillGround, FillSettings, FillWatch, Size};
 use htools::search::groups::balance::GroupBalanceOptions;
 use htools::search::groups::{RegroupOptions, balance as group_balance, compress};
-use htools::search::parallel::{join, measure};
+use htools::search::parallel::measure;
 use htools::search::squeeze::{SqueezeOptions, squeeze};
 use htools::search::{BalanceOptions, Deadline, balance};
 use htools::tools::generate::GeneratedText;
@@ -88,9 +88,6 @@ fn filled(cluster: &Cluster) -> Option<(usize, usize)> {
     };
     let largest: Vec<Size> = policy.ranges.iter().map(|range| size(&range.max)).collect();
     let watch = FillWatch { deadline: &Deadline::never(), placed: &|_| () };
-    let (tiered, standard) = join(
-        || ground.tiered_until(cluster, &largest, None, &watch),
-        || ground.standard_until(cluster, size(&policy.std), None, &watch),
-    );
+    let [tiered, standard] = ground.both_until(cluster, &largest, size(&policy.std), [None; 2], [&watch; 2]);
     Some((tiered.ok()?.added.len(), standard.ok()?.added.len()))
 }

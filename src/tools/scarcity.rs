@@ -36,20 +36,21 @@ pub(super) fn prepare() {
     }
 }
 
-/// Sets the number of threads that searches use: that of the command line, of the variable `RAYON_NUM_THREADS`, or of
-/// the processors. It must be called before any search starts, and has no effect if the system has no room for so many
-/// threads.
+/// Sets the number of threads that searches use. It must be called before any search starts, and has no effect if the
+/// system has no room for so many threads. Without a number the first search starts its threads.
 ///
-/// This thread becomes one of several, since handing each short part of a search to another thread would take
-/// longer than the part itself. A single thread of the pool is another one, because it must also serve threads that
-/// are not in the pool.
-pub(super) fn use_threads(count: Option<usize>) {
+/// If all threads share each step of the search, this thread becomes one of them: it would take longer to hand a part of
+/// a step to another thread than to do it. Their number is then that of `RAYON_NUM_THREADS`, or of the processors. A
+/// single thread of the pool is always another one, because it must also serve threads that are not in the pool.
+pub(super) fn use_threads(count: Option<usize>, shares_steps: bool) {
     let named = || env::var("RAYON_NUM_THREADS").ok()?.parse().ok().filter(|count| *count > 0);
     let processors = || thread::available_parallelism().map_or(1, usize::from);
-    let threads = count.or_else(named).unwrap_or_else(processors);
+    let by_default = || shares_steps.then(|| named().unwrap_or_else(processors));
+    let Some(threads) = count.or_else(by_default) else { return };
     if has_threads() && (!threads_are_limited() || can_begin(threads)) {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-        let _ = if threads > 1 { pool.use_current_thread() } else { pool }.build_global();
+        let joins = shares_steps && threads > 1;
+        let _ = if joins { pool.use_current_thread() } else { pool }.build_global();
     }
 }
 

@@ -216,8 +216,7 @@ impl CarriedKeys {
 
     /// Kinds that can have a worth beside these keys.
     pub fn near(&self) -> impl Iterator<Item = KeyIdx> + '_ {
-        let table = self.table().into_iter();
-        table.flat_map(|table| self.keys().iter().flat_map(|key| table.kind(*key).near.clone().map(KeyIdx)))
+        self.near_costs().map(|(key, _)| key)
     }
 
     /// Kinds that can have a worth beside these keys, with what one key of the kind costs. A kind that is near several of

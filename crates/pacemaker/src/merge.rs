@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::index::{HostIdx, ResourceIdx};
-use super::merging::{AddedWish, GivenUp, IndirectWishes, PathStart, Share, Towards};
+use super::merging::{AddedWish, Counting, GivenUp, IndirectWishes, PathStart, Share, Towards};
 use super::score::{AllocationScore, ScoreTable};
 use super::shift::TableShift;
 use super::wishes::Wishes;
@@ -43,7 +43,7 @@ impl WishMerge<'_> {
 impl<'a> Wishes<'a> {
     /// The wishes of a resource, together with those of all that it wants to run with.
     pub(super) fn with_primaries(&mut self, tables: &[ScoreTable], resource: ResourceIdx) -> ScoreTable {
-        let share = Share { colocation: 0, attribute: None, factor: 1.0, sparing: false, gains_alone: false };
+        let share = Share { factor: 1.0, ..Share::default() };
         let how = WishMerge { tables, table: None, share, towards: Towards::Primaries };
         let merged = self.merge(resource, how).unwrap_or_else(|| tables[resource.get()].clone());
         if self.merging.kept > KEPT {
@@ -112,13 +112,11 @@ impl<'a> Wishes<'a> {
     ) -> ScoreTable {
         let towards = Towards::Dependents;
         let is_certain = share.factor >= 1.0 || share.factor < 0.0;
-        self.merging.gains_alone = true;
-        let merged = match is_certain {
+        let share = Share { counting: Counting::GainsBehind, ..share };
+        match is_certain {
             true => self.added_for_certain(tables, primary, table, share, towards),
             false => self.added_towards(tables, primary, table, share, towards),
-        };
-        self.merging.gains_alone = false;
-        merged
+        }
     }
 
     /// Adds the wishes of the primary of a colocation to a table, and those of its other dependents. If the colocation
@@ -210,15 +208,16 @@ impl<'a> Wishes<'a> {
                 return Some(sum);
             }
         }
-        let gains_alone = self.merging.gains_alone;
-        if gains_alone && share.factor < 0.0 {
+        let counting = share.counting.behind();
+        let may_lower = |share: &Share<'_>| counting == Counting::Gains && share.factor < 0.0;
+        if may_lower(&share) {
             return Some(merged);
         }
         for (other, next) in self.next(how.start(resource)) {
-            if gains_alone && next.factor < 0.0 {
+            if may_lower(&next) {
                 continue;
             }
-            let share = Share { sparing: share.sparing, gains_alone, ..next };
+            let share = Share { sparing: share.sparing, counting, ..next };
             if let Some(more) = self.merge(other, WishMerge { table: Some(&merged), share, ..how }) {
                 merged = more;
             }
@@ -237,7 +236,7 @@ impl<'a> Wishes<'a> {
         if self.merging.by_paths {
             return None;
         }
-        if how.share.sparing || self.merging.follows_all() {
+        if how.share.sparing || self.merging.follows_all(how.share) {
             return None;
         }
         let sum = self.plus_paths(how.tables, how.start(resource), table)?;
@@ -254,7 +253,7 @@ impl<'a> Wishes<'a> {
         if self.merging.by_paths {
             return false;
         }
-        if self.merging.follows_all() {
+        if self.merging.follows_all(how.share) {
             return false;
         }
         if self.merging.added_wishes.is_some() || !self.set.host_indices().all(|host| self.available(host)) {
@@ -285,7 +284,7 @@ impl<'a> Wishes<'a> {
         if self.merging.by_paths {
             return None;
         }
-        if self.merging.added_wishes.is_some() || self.merging.follows_all() {
+        if self.merging.added_wishes.is_some() || self.merging.follows_all(how.share) {
             return None;
         }
         let WishMerge { tables, share, .. } = how;

@@ -22,8 +22,30 @@ pub(super) enum Towards {
     Dependents,
 }
 
+/// Scores that count on the paths from a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Counting {
+    /// All scores.
+    #[default]
+    Everything,
+    /// The resource's own scores, and behind it only gains.
+    GainsBehind,
+    /// Positive shares of positive scores.
+    Gains,
+}
+
+impl Counting {
+    /// Scores that count behind the resource.
+    pub(super) fn behind(self) -> Counting {
+        match self {
+            Counting::Everything => Counting::Everything,
+            Counting::GainsBehind | Counting::Gains => Counting::Gains,
+        }
+    }
+}
+
 /// Share of another resource's scores that counts.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Share<'a> {
     /// Position of the colocation behind it; 0 if there is none.
     pub(super) colocation: usize,
@@ -33,8 +55,7 @@ pub(super) struct Share<'a> {
     pub(super) factor: f32,
     /// True if wanted hosts stay wanted.
     pub(super) sparing: bool,
-    /// True if only positive shares of positive scores count.
-    pub(super) gains_alone: bool,
+    pub(super) counting: Counting,
 }
 
 impl<'a> Share<'a> {
@@ -44,13 +65,7 @@ impl<'a> Share<'a> {
         // scores are at most a million, which a 32-bit float holds exactly
         #[expect(clippy::cast_precision_loss, reason = "exact up to 2^24")]
         let factor = sign * colocation.score.get() as f32 / AllocationScore::INFINITY.get() as f32;
-        Share {
-            colocation: at,
-            attribute: colocation.attribute.as_deref(),
-            factor,
-            sparing: false,
-            gains_alone: false,
-        }
+        Share { colocation: at, attribute: colocation.attribute.as_deref(), factor, ..Share::default() }
     }
 
     /// The share of a score. A negative share of a negative score counts as 0.
@@ -58,7 +73,7 @@ impl<'a> Share<'a> {
         if self.factor < 0.0 && score < AllocationScore::ZERO {
             return AllocationScore::ZERO;
         }
-        if self.gains_alone && (self.factor < 0.0 || score < AllocationScore::ZERO) {
+        if self.counting == Counting::Gains && (self.factor < 0.0 || score < AllocationScore::ZERO) {
             return AllocationScore::ZERO;
         }
         #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "at most a million")]
@@ -133,8 +148,6 @@ pub(super) struct MergeState {
     pub(super) wishes_left: usize,
     /// True while a marked resource is left out, so that every path is followed.
     pub(super) leaves_out: bool,
-    /// True while only gains count behind the first resource, so that every path is followed.
-    pub(super) gains_alone: bool,
     /// True to follow every path in any case.
     #[cfg(test)]
     pub(super) by_paths: bool,
@@ -145,9 +158,9 @@ impl MergeState {
         MergeState { marked: vec![false; resources], ..MergeState::default() }
     }
 
-    /// Returns true if every path is followed as in Pacemaker.
-    pub(super) fn follows_all(&self) -> bool {
-        self.leaves_out || self.gains_alone
+    /// Returns true if every path of a share is followed as in Pacemaker.
+    pub(super) fn follows_all(&self, share: Share<'_>) -> bool {
+        self.leaves_out || share.counting != Counting::Everything
     }
 
     /// Counts a step. Steps beyond the number of colocations are work, as they repeat some.

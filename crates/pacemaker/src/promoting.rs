@@ -52,7 +52,7 @@ impl Placer<'_> {
             scores.iter().map(|one| (one.instance, one.score)).collect();
         let tickets = set.promotion_tickets(clone);
         let lacks_ticket = !tickets.is_empty();
-        // What others want does not depend on the promotions of this clone.
+        // The promotion scores of this clone do not count for the wishes of other resources.
         let wanted = self.wanted_by_others(clone);
         self.add_wishes_of_others(clone, &tickets, &mut scores);
         let turns: HashMap<ResourceIdx, usize> =

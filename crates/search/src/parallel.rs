@@ -1,6 +1,6 @@
 //! Work that threads share, and the account of how much of it can be done at the same time.
 //!
-//! Every search divides its work here. The parts of a step of balancing take only some ten microseconds each,
+//! Balancing, hsqueeze, hspace and hgroup divide their work here. The parts of a step of balancing take only some ten microseconds each,
 //! and a thread that sleeps wakes too late for them. So [`keep_awake`] lets the other threads of the pool wait
 //! actively as long as such parts follow each other.
 //!
@@ -33,6 +33,7 @@ const PARTS_WORTH_WAKING: usize = 64;
 static AWAKE: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
+    /// True while this thread waits actively.
     static WAITS: Cell<bool> = const { Cell::new(false) };
     /// Number of threads for which evaluations are counted; 0 if they are not.
     static COUNTED_FOR: Cell<usize> = const { Cell::new(0) };
@@ -88,33 +89,18 @@ fn wait_actively() {
 }
 
 /// Applies `of` to all items, which take little time each. A thread takes at least `at_once` items at a time.
-pub(crate) fn map<T: Sync, R: Send>(
-    items: &[T],
+pub(crate) fn map<T: Send, R: Send>(
+    items: impl ExactSizeIterator<Item = T>,
     at_once: usize,
-    of: impl Fn(&T) -> R + Sync + Send,
+    of: impl Fn(T) -> R + Sync + Send,
 ) -> Vec<R> {
     if is_counted() {
-        return in_turn(items.iter(), at_once, of);
+        return in_turn(items, at_once, of);
     }
     if !pays(items.len(), at_once) {
-        return items.iter().map(of).collect();
+        return items.map(of).collect();
     }
-    items.par_iter().with_min_len(at_once).map(of).collect()
-}
-
-/// Like [`map`], for items that change.
-pub(crate) fn map_mut<T: Send, R: Send>(
-    items: &mut [T],
-    at_once: usize,
-    of: impl Fn(&mut T) -> R + Sync + Send,
-) -> Vec<R> {
-    if is_counted() {
-        return in_turn(items.iter_mut(), at_once, of);
-    }
-    if !pays(items.len(), at_once) {
-        return items.iter_mut().map(of).collect();
-    }
-    items.par_iter_mut().with_min_len(at_once).map(of).collect()
+    items.collect::<Vec<T>>().into_par_iter().with_min_len(at_once).map(of).collect()
 }
 
 /// Like [`map`], for items that take long, with a state that a thread keeps from one item to the next.
@@ -158,13 +144,7 @@ pub(crate) fn in_order<T: Sync, S: Send + Default>(
     if is_counted() {
         let mut state = S::default();
         let mut goes_on = true;
-        let chunks: Vec<&[T]> = items.chunks(at_once).collect();
-        in_turn(chunks.into_iter(), 1, |some| goes_on = goes_on && of(&mut state, some));
-        return vec![state];
-    }
-    if !pays(items.len(), at_once) {
-        let mut state = S::default();
-        let _ = items.chunks(at_once).all(|some| of(&mut state, some));
+        in_turn(items.chunks(at_once), 1, |some| goes_on = goes_on && of(&mut state, some));
         return vec![state];
     }
     let next = OwnLine(AtomicUsize::new(0));
@@ -178,12 +158,15 @@ pub(crate) fn in_order<T: Sync, S: Send + Default>(
         }
         state
     };
+    if !pays(items.len(), at_once) {
+        return vec![take(0)];
+    }
     let threads = rayon::current_num_threads().min(items.len().div_ceil(at_once));
     (0..threads).into_par_iter().with_max_len(1).map(take).collect()
 }
 
 /// Performs two tasks, at the same time if another thread is free.
-pub fn join<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
+pub(crate) fn join<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
     if is_counted() {
         let (a, of_a) = part(2, a);
         let (b, of_b) = part(2, b);
@@ -272,13 +255,13 @@ mod tests {
     fn what_follows_adds_up_and_what_is_shared_does_not() {
         let search = || {
             note(10);
-            let parts = map(&[3, 3, 3, 3, 4], 1, |evaluations| {
-                note(*evaluations);
-                *evaluations
+            let parts = map([3, 3, 3, 3, 4].into_iter(), 1, |evaluations| {
+                note(evaluations);
+                evaluations
             });
             assert_eq!(parts, [3, 3, 3, 3, 4]);
             // The parts have 6, 6 and 4 evaluations.
-            map(&[3, 3, 3, 3, 4], 2, |evaluations| note(*evaluations));
+            map([3, 3, 3, 3, 4].into_iter(), 2, note);
         };
         assert_eq!(spans(search), [42, 10 + 10 + 10, 10 + 7 + 6, 10 + 4 + 6, 20]);
         assert_eq!(measure(4, search).1.work, 42);
@@ -287,7 +270,7 @@ mod tests {
     #[test]
     fn parts_within_parts_share_the_threads() {
         let inner = || {
-            map(&[5; 4], 1, |evaluations| note(*evaluations));
+            map([5; 4].into_iter(), 1, note);
         };
         let both = || {
             join(inner, inner);

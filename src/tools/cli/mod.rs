@@ -182,7 +182,7 @@ impl<O: ToolOptions> Spec<O> {
         let named = options.sources().into_iter().try_for_each(|source| found.resolve(source));
         named.map_err(Stop::WrongWords)?;
         // Searches start only after the options are known.
-        scarcity::use_threads(options.threads());
+        scarcity::use_threads(options.threads(), O::SHARES_STEPS);
         Ok((options, words))
     }
 }

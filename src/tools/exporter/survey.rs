@@ -84,16 +84,9 @@ fn room(read: &Cluster, limit: Duration, sheet: &mut Sheet) -> anyhow::Result<()
         filled.ok().map(|filled| AllocationRun::of(kind, sizes, filled, ground.hopeless))
     };
     let watch = FillWatch { deadline: &deadline, placed: &|_| () };
-    let (tiered, standard) = rayon::join(
-        || {
-            let filled = ground.tiered_until(read, &request.tiered, request.tiered_limit, &watch);
-            run(AllocationKind::Tiered, &request.tiered, filled)
-        },
-        || {
-            let filled = ground.standard_until(read, request.standard, request.standard_limit, &watch);
-            run(AllocationKind::Standard, &[request.standard], filled)
-        },
-    );
+    let [tiered, standard] = request.fill(&ground, read, [&watch; 2]);
+    let tiered = run(AllocationKind::Tiered, &request.tiered, tiered);
+    let standard = run(AllocationKind::Standard, &[request.standard], standard);
     if let Some((tiered, standard)) = tiered.zip(standard) {
         space::tell(sheet, read, &[&tiered, &standard]);
     }

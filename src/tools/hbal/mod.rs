@@ -55,7 +55,7 @@ pub(crate) struct HbalOptions {
 tool_options!(HbalOptions {
     execution: ExecutionOptions, limits: LimitOptions, balance: BalanceOptions, balance.rules: MoveRules,
     deep: DeepChoices, cib: CibOptions
-});
+} const SHARES_STEPS: bool = true;);
 
 impl HbalOptions {
     /// Returns true if hbal fixes violations or empties nodes instead of balancing.

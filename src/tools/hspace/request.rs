@@ -4,7 +4,8 @@ use anyhow::{anyhow, bail, ensure};
 
 use super::HspaceOptions;
 use crate::model::{Cluster, InstanceSpec, Mib};
-use crate::search::fill::{FillSettings, Size};
+use crate::search::fill::{FillGround, FillSettings, FillWatch, Filled, Size};
+use crate::search::place::NoTargets;
 use crate::tools::hint::WithHint;
 
 /// A request to fill a cluster with instances.
@@ -46,6 +47,17 @@ impl FillRequest {
             tiered_limit: options.limit(),
             standard_limit: options.limit().filter(|limit| *limit >= 0),
         })
+    }
+
+    /// Makes the tiered and the standard allocation, side by side.
+    pub(crate) fn fill(
+        &self,
+        ground: &FillGround,
+        cluster: &Cluster,
+        watches: [&FillWatch<'_>; 2],
+    ) -> [Result<Filled, NoTargets>; 2] {
+        let limits = [self.tiered_limit, self.standard_limit];
+        ground.both_until(cluster, &self.tiered, self.standard, limits, watches)
     }
 
     /// Checks that the tiered allocation has a size to start with.

@@ -17,7 +17,6 @@ use crate::report::{self, debug};
 use crate::score::Board;
 use crate::search::Deadline;
 use crate::search::fill::{FillGround, FillWatch, Filled};
-use crate::search::parallel::join;
 use crate::search::place::NoTargets;
 use crate::tools::interrupts::Interruptible;
 use crate::tools::listing;
@@ -96,17 +95,8 @@ fn fill(ground: &FillGround, cluster: &Cluster, request: &FillRequest, deadline:
         progress.say(format!("{tiered} instances placed in tiers, {standard} of the standard size"));
     };
     let (in_tiers, standard) = (|count| placed(0, count), |count| placed(1, count));
-    let (in_tiers, standard) = join(
-        || {
-            let watch = FillWatch { deadline, placed: &in_tiers };
-            ground.tiered_until(cluster, &request.tiered, request.tiered_limit, &watch)
-        },
-        || {
-            let watch = FillWatch { deadline, placed: &standard };
-            ground.standard_until(cluster, request.standard, request.standard_limit, &watch)
-        },
-    );
-    [in_tiers, standard]
+    let watches = [&FillWatch { deadline, placed: &in_tiers }, &FillWatch { deadline, placed: &standard }];
+    request.fill(ground, cluster, watches)
 }
 
 /// Error for the absence of any node to try.

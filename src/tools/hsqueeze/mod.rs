@@ -58,7 +58,7 @@ tool_options!(HsqueezeOptions {
     limits: LimitOptions,
     rules: MoveRules,
     cib: CibOptions
-});
+} const SHARES_STEPS: bool = true;);
 
 /// Name, purpose and options.
 pub(crate) const SPEC: Spec<HsqueezeOptions> = Spec {

@@ -27,6 +27,9 @@ pub trait ToolOptions: Default + 'static {
     /// Keeps the options as they were given.
     fn keep(&mut self, _typed: Vec<TypedOption>) {}
 
+    /// True if all threads share each step of the tool's search.
+    const SHARES_STEPS: bool = false;
+
     /// Number of threads for searches, if the user chose one.
     fn threads(&self) -> Option<usize> {
         None
@@ -68,10 +71,13 @@ topics! {
 impl ToolOptions for OutputOptions {}
 impl ToolOptions for ExecutionOptions {}
 
-/// Implements [`ToolOptions`] and access to the parts of the options; all have `load` and `output`.
+/// Implements [`ToolOptions`] and access to the parts of the options; all have `load` and `output`. Constants of the tool
+/// may follow.
 macro_rules! tool_options {
-    ($options:ident { $($($field:ident).+: $part:ty),* $(,)? }) => {
+    ($options:ident { $($($field:ident).+: $part:ty),* $(,)? } $($constants:tt)*) => {
         impl $crate::tools::options::ToolOptions for $options {
+            $($constants)*
+
             fn keep(&mut self, typed: Vec<$crate::tools::options::TypedOption>) {
                 self.output.typed = typed;
             }

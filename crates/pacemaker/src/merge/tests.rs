@@ -78,7 +78,7 @@ fn tables() -> impl Strategy<Value = Vec<ScoreTable>> {
 fn walked(set: &WorkingSet, tables: &[ScoreTable], factor: f32, by_paths: bool) -> (Vec<ScoreTable>, usize) {
     let mut wishes = Wishes::of(set);
     wishes.merging.by_paths = by_paths;
-    let share = Share { colocation: 0, attribute: None, factor, sparing: false, gains_alone: false };
+    let share = Share { factor, ..Share::default() };
     let (mut found, mut steps) = (Vec::new(), 0);
     for one in set.resource_indices() {
         found.push(wishes.with_primaries(tables, one));
@@ -122,8 +122,7 @@ fn paths_that_add_nothing_need_not_be_followed() {
     for third in [&zero, &other] {
         let mut tables = vec![zero.clone(); RESOURCES + 1];
         tables[2] = third.clone();
-        let share =
-            Share { colocation: 0, attribute: None, factor: -0.5, sparing: false, gains_alone: false };
+        let share = Share { factor: -0.5, ..Share::default() };
         let added = |by_paths: bool| {
             let mut wishes = Wishes::of(&set);
             wishes.merging.by_paths = by_paths;
@@ -162,7 +161,7 @@ proptest! {
         let merged = |by_paths: bool| {
             let mut wishes = Wishes::of(&set);
             wishes.merging.by_paths = by_paths;
-            let share = Share { colocation: 0, attribute: None, factor: -0.5, sparing: false, gains_alone: false };
+            let share = Share { factor: -0.5, ..Share::default() };
             let resources: Vec<ResourceIdx> = set.resource_indices().collect();
             let first: Vec<ScoreTable> =
                 resources.iter().map(|resource| wishes.with_primaries(&tables, *resource)).collect();

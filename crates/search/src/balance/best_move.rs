@@ -38,6 +38,9 @@ pub(super) struct ScoredMove {
 /// Maximum number of survivors that are kept before they are scored, to limit memory.
 const MOST_SURVIVORS: usize = 1 << 18;
 
+/// Maximum number of empty lists of survivors that are kept for later, to limit memory.
+const MOST_SPARE: usize = 8;
+
 /// The smallest score that some move is known to reach; shared by all threads.
 struct Limit(OwnLine<AtomicU64>);
 
@@ -193,10 +196,9 @@ impl BestMoveSearch<'_> {
     /// Evaluates every move.
     fn without_bounds(&self) -> (Option<ScoredMove>, Workload) {
         let candidates = self.balancer.candidates();
-        let chunks: Vec<&[&Instance]> = candidates.chunks(CHUNK).collect();
-        let found: Vec<ThreadResult> = map(&chunks, 1, |chunk| {
+        let found: Vec<ThreadResult> = map(candidates.chunks(CHUNK), 1, |chunk| {
             let mut found = ThreadResult::default();
-            for instance in *chunk {
+            for instance in chunk {
                 let trial = Trial::new(self.balancer.cluster(), instance, self.balancer.rules());
                 let start = self.verdicts.and_then(|v| v.start(&trial));
                 let mut remembered = self.remembered(start);
@@ -242,7 +244,7 @@ impl BestMoveSearch<'_> {
             }
             let (blocks, later) = rest.split_at(wave.min(rest.len()));
             let members = |(_, block): &(f64, usize)| bounds.members(*block, limit);
-            let mut near = map(blocks, BLOCKS_AT_ONCE, members).concat();
+            let mut near = map(blocks.iter(), BLOCKS_AT_ONCE, members).concat();
             near.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
             let look = |space: &mut Workspace, some: &[(f64, u32)]| {
                 some.iter().all(|(bound, position)| self.look_at(bounds, *bound, *position, ceiling, space))
@@ -274,11 +276,12 @@ impl BestMoveSearch<'_> {
         best
     }
 
-    /// Keeps an empty list for later, if it has room for anything.
+    /// Keeps an empty list for later, if it has room for anything and there are not too many.
     fn put_aside(&self, mut list: Vec<Survivor>) {
         list.clear();
-        if list.capacity() > 0 {
-            self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(list);
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        if list.capacity() > 0 && spare.len() < MOST_SPARE {
+            spare.push(list);
         }
     }
 

@@ -13,6 +13,7 @@ pub use size::Size;
 
 use std::collections::BTreeSet;
 
+use super::parallel::join;
 use super::place::{NoTargets, Targets};
 use super::{Deadline, Stopped};
 use filling::Filling;
@@ -158,6 +159,23 @@ impl FillGround {
     fn untouched(&self, cluster: &Cluster) -> Filled {
         let failures = FailCounts::default();
         Filled { cluster: cluster.clone(), added: Vec::new(), failures, stopped: None }
+    }
+
+    /// Makes the tiered allocation with `sizes` and the standard one with `size`, side by side. Each has a limit and an
+    /// observer of its own.
+    pub fn both_until(
+        &self,
+        cluster: &Cluster,
+        sizes: &[Size],
+        size: Size,
+        limits: [Option<i64>; 2],
+        watches: [&FillWatch<'_>; 2],
+    ) -> [Result<Filled, NoTargets>; 2] {
+        let (tiered, standard) = join(
+            || self.tiered_until(cluster, sizes, limits[0], watches[0]),
+            || self.standard_until(cluster, size, limits[1], watches[1]),
+        );
+        [tiered, standard]
     }
 
     /// Fills a cluster with instances of one size, up to `limit` of them.

@@ -300,13 +300,12 @@ impl NextMoveSearch<'_> {
             alike.entry(key).or_default().push(instance);
         }
         let none = HashSet::default();
-        let candidates = |instances: &Vec<InstanceIdx>| {
+        let candidates = |instances: Vec<InstanceIdx>| {
             let best = self.best_of(outlook, instances[0], &none);
             let with = |best: MoveCandidate| instances.iter().map(move |i| best.with_instance(*i));
             best.into_iter().flat_map(with).collect::<Vec<_>>()
         };
-        let alike: Vec<Vec<InstanceIdx>> = alike.into_values().collect();
-        map(&alike, ALIKE_AT_ONCE, candidates).into_iter().flatten().collect()
+        map(alike.into_values(), ALIKE_AT_ONCE, candidates).into_iter().flatten().collect()
     }
 
     /// The best move of an instance, except those known to be impossible or not worth it.

@@ -138,10 +138,7 @@ fn best_of_chunks<T: Sync>(
     match all.len() {
         0 => None,
         len if len <= at_once => best(all),
-        _ => {
-            let chunks: Vec<&[T]> = all.chunks(at_once).collect();
-            map(&chunks, 1, |chunk| best(chunk)).into_iter().fold(None, both)
-        }
+        _ => map(all.chunks(at_once), 1, best).into_iter().fold(None, both),
     }
 }
 

@@ -8,7 +8,7 @@ use super::online_nodes::{Present, is_plausible};
 use super::{MoveBounds, NO_ROW, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS};
 use crate::balance::Balancer;
 use crate::moves::Trial;
-use crate::parallel::{map, map_mut, note, share};
+use crate::parallel::{map, note, share};
 use htools_model::{Instance, InstanceIdx, NodeIdx};
 
 /// Compares the work that the bounds save with the work that they cost. Work is in rough nanoseconds at fixed
@@ -221,7 +221,7 @@ impl MoveBounds {
         // In chunks, so that the departures of a million instances are not in memory twice.
         for positions in positions.chunks(MOST_AT_ONCE) {
             let inspect = |position: &u32| self.departure(balancer, *position);
-            let inspected: Vec<(Departure, u32)> = map(positions, DEPARTURES_AT_ONCE, inspect);
+            let inspected: Vec<(Departure, u32)> = map(positions.iter(), DEPARTURES_AT_ONCE, inspect);
             for (position, (departure, moves)) in positions.iter().zip(inspected) {
                 let at = *position as usize;
                 self.departures[at] = departure;
@@ -274,11 +274,11 @@ impl MoveBounds {
             row.assess_all(online, &sizes[row.arrival.size as usize])
         };
         let rows_at_once = (PLACES_AT_ONCE / online.nodes.len()).max(1);
-        let ranges: Vec<LaneRange> = map_mut(rows, rows_at_once, assess_row);
-        let assess_departures = |(departures, size_of): &mut (&mut [Departure], &[u32])| {
+        let ranges: Vec<LaneRange> = map(rows.iter_mut(), rows_at_once, assess_row);
+        let assess_departures = |(departures, size_of): (&mut [Departure], &[u32])| {
             note(departures.len().div_ceil(COSTS_AN_EVALUATION));
             let mut reaches = vec![VarianceReach::empty(); sizes.len()];
-            for (departure, size) in departures.iter_mut().zip(*size_of).filter(|(d, _)| d.is_possible()) {
+            for (departure, size) in departures.iter_mut().zip(size_of).filter(|(d, _)| d.is_possible()) {
                 let changes = departure.changes(online);
                 reaches[*size as usize].include(&changes);
                 departure.set_cost(&changes, &sizes[*size as usize].slopes);
@@ -290,10 +290,9 @@ impl MoveBounds {
             a
         };
         let chunk = share(departures.len(), COSTS_AT_ONCE);
-        let mut chunks: Vec<(&mut [Departure], &[u32])> =
-            departures.chunks_mut(chunk).zip(size_of.chunks(chunk)).collect();
+        let chunks = departures.chunks_mut(chunk).zip(size_of.chunks(chunk));
         let none = vec![VarianceReach::empty(); sizes.len()];
-        let reaches = map_mut(&mut chunks, 1, assess_departures).into_iter().fold(none, join);
+        let reaches = map(chunks, 1, assess_departures).into_iter().fold(none, join);
         for (size, reach) in sizes.iter_mut().zip(reaches) {
             size.departures = reach;
             size.arrivals = [LaneRange::empty(); 2];
@@ -302,7 +301,7 @@ impl MoveBounds {
             sizes[row.arrival.size as usize].arrivals[row.arrival.role as usize].join(range);
         }
         groups.blocks.iter_mut().for_each(|b| b.summarise(departures));
-        map_mut(sizes, ROWS_AT_ONCE, |size| size.settle(present));
+        map(sizes.iter_mut(), ROWS_AT_ONCE, |size| size.settle(present));
     }
 
     /// Computes the costs that a step changed.
@@ -312,7 +311,7 @@ impl MoveBounds {
             let reached = changed.iter().any(|at| reachability.reaches(&row.arrival, online.nodes[*at]));
             reached.then(|| row.assess_some(online, &sizes[row.arrival.size as usize], changed))
         };
-        let ranges = map_mut(rows, ROWS_AT_ONCE, assess_row);
+        let ranges = map(rows.iter_mut(), ROWS_AT_ONCE, assess_row);
         for (row, range) in rows.iter().zip(ranges) {
             if let Some(range) = range {
                 sizes[row.arrival.size as usize].arrivals[row.arrival.role as usize].join(&range);
@@ -333,7 +332,7 @@ impl MoveBounds {
         for block in blocks {
             groups.blocks[block as usize].summarise(departures);
         }
-        map_mut(sizes, ROWS_AT_ONCE, |size| size.settle(present));
+        map(sizes.iter_mut(), ROWS_AT_ONCE, |size| size.settle(present));
     }
 }
 
