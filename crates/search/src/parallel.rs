@@ -1,7 +1,7 @@
 //! Work that threads share, and the account of how much of it can be done at the same time.
 //!
 //! Balancing, hsqueeze, hspace and hgroup divide their work here. The parts of a step of balancing take only some ten microseconds each,
-//! and a thread that sleeps wakes too late for them. So [`keep_awake`] lets the other threads of the pool wait
+//! and a thread that sleeps wakes too late for them. So `keep_awake` lets the other threads of the pool wait
 //! actively as long as such parts follow each other.
 //!
 //! Clocks cannot show how a search would use more processors than there are. [`measure`] therefore counts
