@@ -6,7 +6,7 @@ use super::amounts::AmountsBox;
 use super::arrival_costs::{ArrivalRole, ArrivalRow};
 use super::departure::{Departure, VarianceChanges};
 use super::lanes::least;
-use super::place::PlaceCosts;
+use super::place::{Outlay, PlaceCosts};
 use super::size::SizeBox;
 use super::tight_bounds::SlotArrivals;
 use super::{FAILOVER, MoveBounds, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS, slot};
@@ -28,7 +28,7 @@ struct Extras<'a> {
     cluster: &'a Cluster,
     position: u32,
     instance: &'a Instance,
-    outlay: Option<PlaceCosts<'a>>,
+    places: Option<(PlaceCosts<'a>, &'a Outlay)>,
     /// By row, the additional cost of the affinity keys; computed on first use.
     keys: Option<Vec<f64>>,
 }
@@ -37,7 +37,7 @@ impl Extras<'_> {
     /// By row, the additional cost of a move of the slot, rounded down.
     fn of_slot(&mut self, slot: usize) -> impl Fn(usize) -> f64 + '_ {
         let MoveBounds { places, key_costs, online, .. } = self.bounds;
-        let by_place = self.outlay.as_mut().map(|outlay| outlay.extras(slot));
+        let by_place = self.places.as_mut().map(|(costs, outlay)| costs.extras(slot, outlay));
         let brings_keys =
             ArrivalRole::of_target(slot) == Some(ArrivalRole::Primary) && !self.instance.keys.is_empty();
         let by_keys = brings_keys.then(|| {
@@ -46,7 +46,7 @@ impl Extras<'_> {
             })
         });
         move |at| {
-            let place = by_place.as_ref().map_or(0.0, |extras| extras[places.of_row(at)]);
+            let place = by_place.as_ref().map_or(0.0, |extra| extra(places.of_row(at)));
             place + by_keys.map_or(0.0, |extras| extras[at])
         }
     }
@@ -176,13 +176,15 @@ impl MoveBounds {
     /// Additional costs of the instance on each node, compared with the node that is best for it.
     fn extras<'a>(&'a self, balancer: &'a Balancer<'_>, position: u32, instance: &'a Instance) -> Extras<'a> {
         let (cluster, spread) = (balancer.cluster(), balancer.board().spread());
-        let outlay = || PlaceCosts::new(&self.places, spread, cluster, instance);
+        let outlay = self.departures[position as usize].outlay.as_ref().filter(|_| self.places.matter());
+        let costs =
+            || PlaceCosts::new(&self.places, spread, cluster, instance, Some((&self.kept_costs, position)));
         Extras {
             bounds: self,
             cluster,
             position,
             instance,
-            outlay: self.places.matter().then(outlay),
+            places: outlay.map(|outlay| (costs(), outlay)),
             keys: None,
         }
     }

@@ -6,7 +6,7 @@ use super::arrival_costs::ArrivalRole;
 use super::lane_loops::smallest_growth;
 use super::lanes::{LaneRange, MEMBER, NONE, PRIMARY, RESERVE, dot, lanewise, least, most};
 use super::online_nodes::{COUNT_ERROR, OnlineNodes};
-use super::place::{ArrivalPlaces, PlaceCost, PlaceCosts};
+use super::place::{Outlay, PlaceCost};
 use super::{FAILOVER, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS, STAYS_SECONDARY};
 use crate::moves::{Ends, Repertoire, Trial};
 use htools_model::score::Board;
@@ -49,6 +49,8 @@ pub(super) struct Departure {
     /// Further growth that is possible for the reserves of P and S, since they may already keep memory for the
     /// new node. It is 0 where it cannot lower the score.
     further: [f64; 2],
+    /// `None` if the instance does not move.
+    pub outlay: Option<Outlay>,
     /// For each slot, the change of the score apart from the deviations; infinite if no such move is possible.
     pub fixed: [f64; SLOTS],
     /// `fixed` plus the price of the changed deviations.
@@ -134,7 +136,7 @@ impl VarianceChanges {
 pub(super) struct DepartureInputs<'a> {
     pub cluster: &'a Cluster,
     pub board: &'a Board,
-    pub places: &'a ArrivalPlaces,
+    pub outlay: Outlay,
     /// The least that the instance's affinity keys cost on any node.
     pub least_key_cost: i64,
     /// See [`OnlineNodes`].
@@ -171,6 +173,7 @@ impl Departure {
             s_change: NONE,
             reserve_as_secondary: 0.0,
             further: [0.0; 2],
+            outlay: None,
             fixed: [f64::INFINITY; SLOTS],
             cost: [f64::INFINITY; SLOTS],
         }
@@ -212,6 +215,7 @@ impl Departure {
             let further = |node: NodeIdx| need / cluster.node(node).spec.mem_total;
             departure.further = [Some(instance.primary), instance.mirror()].map(|n| n.map_or(0.0, further));
         }
+        departure.outlay = Some(inputs.outlay);
         departure.fixed = departure.fixed(inputs, trial, instance, repertoire, &ends);
         departure
     }
@@ -226,13 +230,12 @@ impl Departure {
         ends: &Ends,
     ) -> [f64; SLOTS] {
         let mut fixed = [f64::INFINITY; SLOTS];
-        let mut outlay = PlaceCosts::new(inputs.places, inputs.board.spread(), inputs.cluster, instance);
         let failover = repertoire.failover.then(|| trial.run(Move::Failover).ok()).flatten();
         if let Some(outcome) = failover {
             let changes = outcome.touched().iter().map(|t| inputs.counted(t.spec.idx, &t.after));
             fixed[FAILOVER] = inputs.fixed_score(
                 changes.fold(Counted::default(), |a, b| a + b),
-                outlay.failover(),
+                inputs.outlay[FAILOVER],
                 self.reserve_of_p() + self.reserve_of_s(),
             );
         }
@@ -242,7 +245,7 @@ impl Departure {
                 if ArrivalRole::of_target(slot) == Some(ArrivalRole::Primary) {
                     counts.key_cost += inputs.least_key_cost;
                 }
-                fixed[slot] = inputs.fixed_score(counts, outlay.least(slot), reserve);
+                fixed[slot] = inputs.fixed_score(counts, inputs.outlay[slot], reserve);
             }
         }
         fixed

@@ -36,7 +36,7 @@ use self::group::CostGroups;
 use self::key_costs::KeyCosts;
 use self::kinds::Reachability;
 use self::online_nodes::{OnlineNodes, Present, is_plausible, is_small};
-use self::place::ArrivalPlaces;
+use self::place::{ArrivalPlaces, KeptCosts};
 use self::size::{SizeBox, sizes};
 use super::Balancer;
 use htools_model::score::interval::Running;
@@ -80,6 +80,7 @@ const NO_ROW: u32 = u32::MAX;
 pub struct MoveBounds {
     online: OnlineNodes,
     places: ArrivalPlaces,
+    kept_costs: KeptCosts,
     reachability: Reachability,
     sizes: Vec<SizeBox>,
     rows: Vec<ArrivalRow>,
@@ -138,6 +139,7 @@ impl MoveBounds {
         }
         let indices: Vec<InstanceIdx> = instances.iter().map(|i| i.idx).collect();
         let mut bounds = MoveBounds {
+            kept_costs: KeptCosts::new(instances.len(), &places),
             places,
             reachability,
             sizes,

@@ -1,9 +1,13 @@
 //! Contribution of locations and of services' spread over them to the bounds.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
 use foldhash::HashMap;
 
 use super::online_nodes::COUNT_ERROR;
-use super::{FAILOVER_AND_REPLACE, REPLACE_AND_FAILOVER, REPLACE_SECONDARY};
+use super::{FAILOVER, FAILOVER_AND_REPLACE, REPLACE_AND_FAILOVER, REPLACE_SECONDARY, SLOTS, slot};
+use crate::moves::Repertoire;
 use htools_model::score::Board;
 use htools_model::score::interval::CountedPart;
 use htools_model::score::metrics::Counted;
@@ -36,6 +40,9 @@ impl PlaceCost {
         CountedPart::of(weights, &counted, self.surplus)
     }
 }
+
+/// For each slot, the lowest cost of any place for the new node; for a failover, its own cost.
+pub(super) type Outlay = [PlaceCost; SLOTS];
 
 /// Costs by place.
 type Costs = Vec<PlaceCost>;
@@ -89,6 +96,51 @@ impl ArrivalPlaces {
     }
 }
 
+/// Costs of a new primary node for some instances, by position, from one step to the next: the same instances have
+/// promising moves in many steps.
+pub(super) struct KeptCosts {
+    of: Vec<OnceLock<Arc<Costs>>>,
+    kept: AtomicUsize,
+    /// Maximum number of instances.
+    most: usize,
+}
+
+/// Approximate limit on the total number of places in all kept costs.
+const MOST_COSTS: usize = 500_000;
+
+impl KeptCosts {
+    pub(super) fn new(instances: usize, places: &ArrivalPlaces) -> KeptCosts {
+        KeptCosts {
+            of: (0..instances).map(|_| OnceLock::new()).collect(),
+            kept: AtomicUsize::new(0),
+            most: (MOST_COSTS / places.locations.len().max(1)).max(1),
+        }
+    }
+
+    /// The costs of an instance. Those that `compute` returns are kept, unless there are too many already.
+    fn of(&self, position: u32, compute: impl FnOnce() -> Costs) -> Arc<Costs> {
+        let own = &self.of[position as usize];
+        own.get().cloned().unwrap_or_else(|| {
+            let costs = Arc::new(compute());
+            if self.kept.load(Ordering::Relaxed) < self.most && own.set(costs.clone()).is_ok() {
+                self.kept.fetch_add(1, Ordering::Relaxed);
+            }
+            costs
+        })
+    }
+
+    /// Forgets the costs of an instance, and all of them if there are too many.
+    pub(super) fn forget(&mut self, position: u32) {
+        if *self.kept.get_mut() >= self.most {
+            *self.kept.get_mut() = 0;
+            self.of.iter_mut().for_each(|costs| *costs = OnceLock::new());
+        }
+        if self.of[position as usize].take().is_some() {
+            *self.kept.get_mut() -= 1;
+        }
+    }
+}
+
 /// Costs of the places for one instance.
 pub(super) struct PlaceCosts<'a> {
     places: &'a ArrivalPlaces,
@@ -99,7 +151,9 @@ pub(super) struct PlaceCosts<'a> {
     mirror: Option<&'a NodeSpec>,
     /// By place, the cost of a new primary node without the locations that it shares with the secondary;
     /// computed on first use.
-    as_primary: Option<Costs>,
+    as_primary: Option<Arc<Costs>>,
+    /// Where they are kept for the next steps, and the position of the instance.
+    kept: Option<(&'a KeptCosts, u32)>,
 }
 
 impl<'a> PlaceCosts<'a> {
@@ -108,20 +162,33 @@ impl<'a> PlaceCosts<'a> {
         spread: &'a Spread,
         cluster: &'a Cluster,
         instance: &'a Instance,
+        kept: Option<(&'a KeptCosts, u32)>,
     ) -> PlaceCosts<'a> {
         let spec = |n: NodeIdx| &cluster.node(n).spec;
         let (p, mirror) = (spec(instance.primary), instance.mirror().map(spec));
-        PlaceCosts { places, spread, weights: &cluster.weights, instance, p, mirror, as_primary: None }
+        PlaceCosts { places, spread, weights: &cluster.weights, instance, p, mirror, as_primary: None, kept }
+    }
+
+    /// The costs of the moves of a repertoire.
+    pub(super) fn outlay(&mut self, repertoire: &Repertoire) -> Outlay {
+        let mut outlay = Outlay::default();
+        if repertoire.failover {
+            outlay[FAILOVER] = self.failover();
+        }
+        for slot in repertoire.to_target.iter().map(|mv| slot(mv(self.instance.primary))) {
+            outlay[slot] = self.least(slot);
+        }
+        outlay
     }
 
     /// Cost of a failover: the change of the surplus of services in locations.
-    pub(super) fn failover(&self) -> PlaceCost {
+    fn failover(&self) -> PlaceCost {
         let surplus = self.spread.change(self.instance, Some(self.p), self.mirror);
         PlaceCost { surplus, ..PlaceCost::default() }
     }
 
     /// The lowest cost of any place for the new node of a move of the slot.
-    pub(super) fn least(&mut self, slot: usize) -> PlaceCost {
+    fn least(&mut self, slot: usize) -> PlaceCost {
         let weights = self.weights;
         let mut costs = self.costs(slot).into_iter();
         let mut least = costs.next().unwrap_or_default();
@@ -140,19 +207,20 @@ impl<'a> PlaceCosts<'a> {
     }
 
     /// By place, the additional cost of a move of the slot compared with the cheapest place, rounded down.
-    pub(super) fn extras(&mut self, slot: usize) -> Vec<f64> {
-        let parts: Vec<CountedPart> =
-            self.costs(slot).into_iter().map(|cost| cost.part(self.weights)).collect();
-        let least = parts.iter().map(|part| part.score).fold(f64::INFINITY, f64::min);
-        let size = parts.iter().map(|part| part.size).fold(0.0, f64::max);
-        parts.iter().map(|part| part.score - least - COUNT_ERROR * (part.size + size)).collect()
+    pub(super) fn extras(&mut self, slot: usize, outlay: &Outlay) -> impl Fn(usize) -> f64 + use<'a> {
+        let (costs, weights) = (self.costs(slot), self.weights);
+        let least = outlay[slot].part(weights);
+        move |place| {
+            let part = costs[place].part(weights);
+            part.score - least.score - COUNT_ERROR * (part.size + least.size)
+        }
     }
 
     /// By place of the new node, the change of the counts by a move of the slot, including the surplus.
     ///
     /// The counts of the instance's own nodes are in their ledgers. Only its location score is added here, if it
     /// stays on its primary or goes to S.
-    pub(super) fn costs(&mut self, slot: usize) -> Costs {
+    fn costs(&mut self, slot: usize) -> Costs {
         let (places, instance, p) = (self.places, self.instance, self.p);
         if instance.forthcoming {
             return places.level(PlaceCost::default());
@@ -173,7 +241,7 @@ impl<'a> PlaceCosts<'a> {
                 costs
             }
             (_, mirror) => {
-                let mut costs = self.as_primary().clone();
+                let mut costs = Costs::clone(self.as_primary());
                 match if slot == REPLACE_AND_FAILOVER { Some(p) } else { mirror } {
                     Some(other) => places.add_common(&mut costs, other),
                     // An externally mirrored instance keeps its location score.
@@ -184,9 +252,9 @@ impl<'a> PlaceCosts<'a> {
         }
     }
 
-    fn as_primary(&mut self) -> &Costs {
-        let PlaceCosts { places, spread, instance, p, .. } = *self;
-        self.as_primary.get_or_insert_with(|| {
+    fn as_primary(&mut self) -> &Arc<Costs> {
+        let PlaceCosts { places, spread, instance, p, kept, .. } = *self;
+        let compute = || {
             let (leaving, arrivals) = spread.departure(instance, Some(p));
             let desired = &instance.desired_locations;
             let mut costs = places.level(PlaceCost { locations: desired.len() as i64, surplus: leaving });
@@ -202,6 +270,10 @@ impl<'a> PlaceCosts<'a> {
                 places.change(&mut costs, location, |cost| cost.surplus += by - arrivals.elsewhere);
             }
             costs
+        };
+        self.as_primary.get_or_insert_with(|| match kept {
+            Some((costs, position)) => costs.of(position, compute),
+            None => Arc::new(compute()),
         })
     }
 }

@@ -5,6 +5,7 @@ use super::departure::{Departure, DepartureInputs, VarianceReach};
 use super::group::CostGroup;
 use super::lanes::LaneRange;
 use super::online_nodes::{Present, is_plausible};
+use super::place::PlaceCosts;
 use super::{MoveBounds, NO_ROW, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS};
 use crate::balance::Balancer;
 use crate::moves::Trial;
@@ -84,6 +85,12 @@ impl MoveBounds {
         };
         self.present = present;
         let mut touched = self.touched(balancer, changed, cluster.instance(moved), from);
+        let sharing = self.sharing_services(cluster.instance(moved), from[0]);
+        for position in self.position[moved.get()].iter().chain(&sharing) {
+            self.departures[*position as usize].outlay = None;
+            self.kept_costs.forget(*position);
+        }
+        touched.extend(sharing);
         if from[0] != Some(cluster.instance(moved).primary) {
             let MoveBounds { key_costs, instances, online, .. } = self;
             let moved = cluster.instance(moved);
@@ -144,12 +151,15 @@ impl MoveBounds {
         for node in changed {
             touched.extend(&self.at_node[node.get()]);
         }
-        if self.places.matter() {
-            for tag in &moved.exclusion_tags {
-                touched.extend(self.by_tag.get(tag).into_iter().flatten());
-            }
-        }
         touched
+    }
+
+    /// The instances whose places change their costs as an instance has left its primary: those with one of its services.
+    fn sharing_services(&self, moved: &Instance, from: Option<NodeIdx>) -> Vec<u32> {
+        if !self.places.matter() || from == Some(moved.primary) {
+            return Vec::new();
+        }
+        moved.exclusion_tags.into_iter().filter_map(|tag| self.by_tag.get(tag)).flatten().copied().collect()
     }
 
     /// Assigns an instance to its present group. Returns the blocks that this changes.
@@ -246,10 +256,14 @@ impl MoveBounds {
         if !self.alike.is_first(position) || repertoire.len(1) == 0 {
             return (Departure::none(), moves);
         }
+        // Costs of places are kept as long as neither the instance nor one that shares a service with it moves.
+        let outlay = self.departures[position as usize].outlay.unwrap_or_else(|| {
+            PlaceCosts::new(&self.places, board.spread(), cluster, instance, None).outlay(&repertoire)
+        });
         let inputs = DepartureInputs {
             cluster,
             board,
-            places: &self.places,
+            outlay,
             least_key_cost: self.key_costs.least(position),
             reserve_may_help: self.online.reserve_may_help,
         };
