@@ -47,7 +47,7 @@ pub(crate) fn with_tickets() -> BTreeSet<PathBuf> {
 
 /// Clusters whose CIBs use references, other units, or one entry for several objects.
 pub(crate) fn in_other_words() -> BTreeSet<PathBuf> {
-    recorded("notation", 10)
+    recorded("notation", 13)
 }
 
 /// Clusters whose configuration has changed since their resources were started.

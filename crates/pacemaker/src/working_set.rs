@@ -280,7 +280,7 @@ pub struct Charge {
 }
 
 /// An element of the input that placing does not support.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Unsupported {
     /// The kind of element.
     pub element: String,

@@ -15,6 +15,7 @@ use super::properties::Properties;
 use super::resources::{GroupDraft, Inherited, PrimitiveDraft};
 use super::run_places::{UNDER_WAY, add_reason};
 use super::unique_clones::UniqueClone;
+use super::value_rules::AgentKind;
 use htools_ganeti::input::error::Result;
 
 /// Greatest number of resources in a cluster with clones.
@@ -87,7 +88,7 @@ struct CloneParts<'a, 'i> {
 
 impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn read_clone(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> Result<()> {
-        let metas = self.properties(node, "meta_attributes").or(defaults);
+        let metas = self.metas(&[node], AgentKind::default()).or(defaults);
         let mut reasons = unsupported_reason(&metas);
         let is_promotable = node.has_tag_name("master") || metas.flag("promotable", false);
         let count = metas.get("clone-max").and_then(leading).and_then(|count| usize::try_from(count).ok());

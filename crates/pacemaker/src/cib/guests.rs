@@ -18,6 +18,7 @@ use super::on_fail::FailureRules;
 use super::properties::Properties;
 use super::resources::{CONNECTION, GUEST, Inherited, PrimitiveDraft};
 use super::run_places::RunPlaces;
+use super::value_rules::AgentKind;
 use htools_ganeti::input::error::Result;
 
 /// Treatment of VMs with guest nodes.
@@ -145,17 +146,18 @@ impl<'a, 'i> Reader<'a, 'i> {
         let draft = self.draft_machine(guest, defaults)?;
         let managed = draft.resource.managed;
         let (name, rules) = (&draft.resource.id, &draft.rules);
-        let bare = self.bare(guest.name, defaults);
+        let defaults = self.defaults_of(AgentKind::parse(CONNECTION));
+        let bare = self.bare(guest.name, &defaults);
         let machine = self.find_run_places(name, rules, |blocked| managed && !blocked, &mut Vec::new());
         let connection = Resource {
             agent: CONNECTION.to_owned(),
             // Maintenance of the VM does not affect the connection.
-            managed: self.is_managed(defaults) && draft.metas.flag("is-managed", true),
+            managed: self.is_managed(&defaults) && draft.metas.flag("is-managed", true),
             allow_migrate: guest.may_migrate.unwrap_or(bare.allow_migrate),
             ..bare
         };
         let PrimitiveDraft { resource: mut connection, threshold, rules, .. } =
-            PrimitiveDraft::new(connection, Vec::new(), defaults.clone(), FailureRules::of_connection());
+            PrimitiveDraft::new(connection, Vec::new(), defaults, FailureRules::of_connection());
         let linked = connection.managed;
         let places = self.find_run_places(guest.name, &rules, |blocked| linked && !blocked, &mut Vec::new());
         self.name_unclear(guest, managed && linked, [&machine, &places]);
@@ -175,10 +177,10 @@ impl<'a, 'i> Reader<'a, 'i> {
     ) -> Result<PrimitiveDraft<'a, 'i>> {
         let said = self.set.unsupported.len();
         let metas = match guest.group {
-            Some(group) => self.properties(group, "meta_attributes").or(defaults),
-            None => defaults.clone(),
+            Some(group) => self.metas(&[group], AgentKind::default()).or(defaults),
+            None => Properties::default(),
         };
-        let inherited = Inherited { metas, group: None, wholes: Vec::new() };
+        let inherited = Inherited { metas, group: None, wholes: guest.group.into_iter().collect() };
         let draft = self.draft_primitive(guest.machine, &inherited)?;
         self.set.unsupported.truncate(said);
         Ok(draft)
@@ -231,8 +233,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         let state = guest.state.filter(|_| is_heard);
         self.set.hosts[host.get()].nameless = guest.element.is_none() && state.is_none();
         let transient = state.and_then(|state| child(state, "transient_attributes"));
-        let transient =
-            transient.map(|parent| self.properties(parent, "instance_attributes")).unwrap_or_default();
+        let transient = transient
+            .map(|parent| self.properties(parent, "instance_attributes").last_first())
+            .unwrap_or_default();
         let is_set = |name| transient.get(name).or_else(|| own.get(name)).is_some_and(is_true);
         let state_now = HostState {
             online,

@@ -143,8 +143,8 @@ impl<'a, 'i> Reader<'a, 'i> {
     fn host(&mut self, node: Node<'a, 'i>, id: &str, name: &str, state: Option<Node<'a, 'i>>) -> Host {
         let own = self.properties(node, "instance_attributes");
         let attributes = state.and_then(|state| child(state, "transient_attributes"));
-        let transient =
-            attributes.map(|parent| self.properties(parent, "instance_attributes")).unwrap_or_default();
+        let transient = attributes.map(|parent| self.properties(parent, "instance_attributes").last_first());
+        let transient = transient.unwrap_or_default();
         let state = self.host_state(node, state, &own, &transient);
         let host = Host { id: id.to_owned(), name: name.to_owned(), state, ..Host::default() };
         let mut host = self.described(host, Some(node), &own, &transient);

@@ -36,6 +36,7 @@ mod tickets;
 pub(super) mod underway;
 mod unfencing;
 mod unique_clones;
+mod value_rules;
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -148,8 +149,6 @@ struct Reader<'a, 'i> {
     templates: HashMap<&'a str, Node<'a, 'i>>,
     /// Resources that tags and templates stand for in constraints, by id.
     tags: HashMap<&'a str, Vec<&'a str>>,
-    /// Default meta attributes of resources.
-    defaults: Properties<'a>,
     resources: HashMap<&'a str, ResourceIdx>,
     /// Ids of the primitives and groups in clones.
     inner: HashSet<&'a str>,
@@ -224,7 +223,6 @@ impl<'a, 'i> Reader<'a, 'i> {
             hosts: HashMap::new(),
             templates: HashMap::new(),
             tags: HashMap::new(),
-            defaults: Properties::default(),
             resources: HashMap::new(),
             inner: HashSet::new(),
             unique: HashMap::new(),
@@ -270,6 +268,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.name_other_constraints();
         self.find_unfencing();
         self.set.set_scores();
+        // Defaults are read once for each resource.
+        let mut reported = HashSet::new();
+        self.set.unsupported.retain(|one| reported.insert(one.clone()));
         Ok(self.set)
     }
 

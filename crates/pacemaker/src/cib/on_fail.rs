@@ -5,8 +5,10 @@ use roxmltree::Node;
 use super::Reader;
 use super::document::{child, children};
 use super::history::OperationKey;
+use super::properties::Properties;
 use super::roles::is_promoted;
 use super::spans::milliseconds;
+use super::value_rules::{AgentKind, ValueRule};
 
 /// Reaction to a failed operation, by the values of `on-fail`. Later ones outweigh earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -35,8 +37,8 @@ pub(super) struct FailureRules<'a> {
     of_operations: Vec<(OperationKey<'a>, Option<&'a str>)>,
     /// Recurring monitors of promoted instances.
     of_promoted: Vec<OperationKey<'a>>,
-    /// The value for all other operations.
-    of_all: Option<&'a str>,
+    /// Values for all other operations. The first whose rule holds counts.
+    defaults: Vec<(ValueRule<'a>, &'a str)>,
     /// Time after which a failure is forgotten, in seconds.
     pub(super) timeout: Option<i64>,
 }
@@ -69,7 +71,9 @@ impl FailureRules<'_> {
     pub(super) fn of(&self, key: OperationKey<'_>, fencing: bool) -> OnFail {
         let own = self.of_operations.iter().find(|(other, _)| *other == key);
         let own = own.and_then(|(_, word)| *word);
-        let word = own.or_else(|| self.of_demotion(key)).or(self.of_all);
+        let mut defaults = self.defaults.iter();
+        let usual_word = || defaults.find(|(rule, _)| rule.holds(Some(key))).map(|(_, word)| *word);
+        let word = own.or_else(|| self.of_demotion(key)).or_else(usual_word);
         let stops = key.name == "stop";
         let usual = match (stops, fencing) {
             (false, _) => OnFail::Restart,
@@ -92,13 +96,17 @@ impl FailureRules<'_> {
 
 impl<'a, 'i> Reader<'a, 'i> {
     /// Reactions to failures of operations for which none is configured.
-    pub(super) fn failure_defaults(&mut self) -> FailureRules<'a> {
-        let defaults = self.section("op_defaults");
-        let defaults = defaults.map(|node| self.properties(node, "meta_attributes"));
-        FailureRules {
-            of_all: defaults.and_then(|options| options.get("on-fail")),
-            ..FailureRules::default()
+    pub(super) fn failure_defaults(&mut self, kind: AgentKind<'_>) -> FailureRules<'a> {
+        let mut rules = FailureRules::default();
+        let section = self.section("op_defaults");
+        let sets = section.map(|section| self.reported_sets(&[section], "meta_attributes"));
+        for set in sets.unwrap_or_default() {
+            let Some(rule) = self.value_rule(set, Some(kind)) else { continue };
+            let mut values = Properties::default();
+            self.values(set, &mut values);
+            rules.defaults.extend(values.get("on-fail").map(|word| (rule, word)));
         }
+        rules
     }
 
     /// Reactions to failures of a primitive's operations: its own, then those of its template, then the defaults.
@@ -107,16 +115,17 @@ impl<'a, 'i> Reader<'a, 'i> {
         node: Node<'a, 'i>,
         template: Option<Node<'a, 'i>>,
     ) -> FailureRules<'a> {
-        let mut rules = self.failure_defaults();
+        let kind = AgentKind::of(node, template);
+        let mut rules = self.failure_defaults(kind);
         let lists =
             [Some(node), template].into_iter().flatten().filter_map(|element| child(element, "operations"));
         let lists: Vec<Node<'a, 'i>> = lists.filter_map(|list| self.meant(list)).collect();
         for operation in lists.into_iter().flat_map(|list| children(list, "op")) {
-            let metas = self.properties(operation, "meta_attributes");
-            let word = operation.attribute("on-fail").or_else(|| metas.get("on-fail"));
             let name = operation.attribute("name").unwrap_or_default();
             let interval = operation.attribute("interval").map_or(0, milliseconds);
             let key = OperationKey { name, interval };
+            let metas = self.operation_metas(operation, kind, key);
+            let word = operation.attribute("on-fail").or_else(|| metas.get("on-fail"));
             let role = operation.attribute("role").or_else(|| metas.get("role"));
             if name == "monitor" && role.is_some_and(is_promoted) {
                 rules.of_promoted.push(key);

@@ -9,6 +9,7 @@ use super::Reader;
 use super::document::id;
 use super::history::NameMark;
 use super::resources::{CONNECTION, PrimitiveDraft};
+use super::value_rules::AgentKind;
 
 /// Resources that bundles and guest nodes bring with them, and that no configuration has.
 struct ImpliedResources<'a> {
@@ -90,16 +91,19 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// An orphan without its hosts.
     fn draft_orphan(&mut self, name: &'a str) -> PrimitiveDraft<'a, 'i> {
-        let metas = self.defaults.clone();
-        let agent = self.records_of(name).first().map(|record| record.history.agent.clone());
+        let agent =
+            self.records_of(name).first().map(|record| record.history.agent.clone()).unwrap_or_default();
+        let kind = AgentKind::parse(&agent);
+        let metas = self.defaults_of(kind);
+        let rules = self.failure_defaults(kind);
         let resource = Resource {
-            agent: agent.unwrap_or_default(),
+            agent,
             managed: self.is_managed(&metas) && !self.keeps_orphans,
             surplus: !self.keeps_orphans,
             orphaned: true,
             ..self.bare(name, &metas)
         };
-        PrimitiveDraft::new(resource, Vec::new(), metas, self.failure_defaults())
+        PrimitiveDraft::new(resource, Vec::new(), metas, rules)
     }
 }
 

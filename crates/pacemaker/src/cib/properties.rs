@@ -6,18 +6,27 @@ use roxmltree::Node;
 
 use super::super::number::{is_true, leading};
 use super::super::score::AllocationScore;
+use super::Reader;
 use super::document::{children, id};
-use super::{Reader, rules};
+use super::history::OperationKey;
+use super::value_rules::{AgentKind, ValueRule};
 
 /// Names and values; of two with the same name, the first wins.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Properties<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a, 'i> Reader<'a, 'i> {
-    /// The values of all sets of an element with this name, higher scores first. Rules of sets are judged by the time
-    /// alone; a set that needs more is reported as unsupported.
+    /// The values of all sets of an element with this name. Those with higher scores win, and of those with the same
+    /// score the last. Rules of sets are judged by the time alone. A set with another rule that is not supported is
+    /// reported.
     pub(super) fn properties(&mut self, parent: Node<'a, 'i>, set: &'static str) -> Properties<'a> {
-        self.properties_first(parent, set, "")
+        self.properties_of(&[parent], set)
+    }
+
+    /// The values of all sets of a resource and its template.
+    pub(super) fn properties_of(&mut self, elements: &[Node<'a, 'i>], set: &'static str) -> Properties<'a> {
+        let sets = self.reported_sets(elements, set);
+        self.values_of(sets, None, None)
     }
 
     /// Like [`properties`](Self::properties), with the set of an id before all others.
@@ -27,32 +36,100 @@ impl<'a, 'i> Reader<'a, 'i> {
         set: &'static str,
         first: &str,
     ) -> Properties<'a> {
-        let mut sets = Vec::new();
-        for node in children(parent, set) {
-            match self.meant(node) {
-                Some(meant) => sets.push(meant),
-                None => self.report_unsupported(node, "values of a set that does not exist (id-ref)"),
+        let mut sets = self.reported_sets(&[parent], set);
+        sets.sort_by_key(|node| id(*node) != first);
+        self.values_of(sets, None, None)
+    }
+
+    /// The meta attributes of a resource of some kind, and of its template.
+    pub(super) fn metas(&mut self, elements: &[Node<'a, 'i>], kind: AgentKind<'_>) -> Properties<'a> {
+        let sets = self.reported_sets(elements, "meta_attributes");
+        self.values_of(sets, Some(kind), None)
+    }
+
+    /// The meta attributes of an operation, of which the last wins.
+    pub(super) fn operation_metas(
+        &mut self,
+        operation: Node<'a, 'i>,
+        kind: AgentKind<'_>,
+        key: OperationKey<'_>,
+    ) -> Properties<'a> {
+        let sets = self.reported_sets(&[operation], "meta_attributes");
+        self.values_of(sets, Some(kind), Some(key)).last_first()
+    }
+
+    /// The defaults of all resources for a kind of resource.
+    pub(super) fn defaults_of(&mut self, kind: AgentKind<'_>) -> Properties<'a> {
+        self.section("rsc_defaults").map(|defaults| self.metas(&[defaults], kind)).unwrap_or_default()
+    }
+
+    /// The sets of some elements with this name, in the order in which their values count. The elements are a resource
+    /// and its template, whose sets come before the resource's, or one element of another kind.
+    pub(super) fn sets(&self, elements: &[Node<'a, 'i>], name: &'static str) -> Vec<Node<'a, 'i>> {
+        let sets = elements.iter().rev().flat_map(|element| children(*element, name));
+        let mut sets: Vec<Node<'a, 'i>> = sets.filter_map(|set| self.meant(set)).collect();
+        sets.reverse();
+        let score =
+            |set: &Node<'_, '_>| set.attribute("score").and_then(AllocationScore::parse).unwrap_or_default();
+        sets.sort_by_key(|set| std::cmp::Reverse(score(set)));
+        sets
+    }
+
+    /// Like [`sets`](Self::sets). References to sets that do not exist are reported.
+    pub(super) fn reported_sets(
+        &mut self,
+        elements: &[Node<'a, 'i>],
+        name: &'static str,
+    ) -> Vec<Node<'a, 'i>> {
+        for set in elements.iter().flat_map(|element| children(*element, name)) {
+            if self.meant(set).is_none() {
+                self.report_unsupported(set, "values of a set that does not exist (id-ref)");
             }
         }
-        let score = |node: &Node<'a, 'i>| {
-            node.attribute("score").and_then(AllocationScore::parse).unwrap_or_default()
-        };
-        sets.sort_by_key(|node| (id(*node) != first || first.is_empty(), std::cmp::Reverse(score(node))));
+        self.sets(elements, name)
+    }
+
+    /// The values of those sets whose rules hold.
+    fn values_of(
+        &mut self,
+        sets: Vec<Node<'a, 'i>>,
+        kind: Option<AgentKind<'_>>,
+        key: Option<OperationKey<'_>>,
+    ) -> Properties<'a> {
         let mut properties = Properties::default();
-        for node in sets {
-            match self.counts(node, parent) {
-                Some(true) => self.values(node, &mut properties),
-                Some(false) => {}
-                None => {
-                    self.report_unsupported(node, "values by a rule about kinds of resources or operations")
-                }
+        for set in sets {
+            if self.value_rule(set, kind).is_some_and(|rule| rule.holds(key)) {
+                self.values(set, &mut properties);
             }
         }
         properties
     }
 
+    /// The rule of a set, if it is supported. Otherwise, the set is reported.
+    pub(super) fn value_rule(
+        &mut self,
+        set: Node<'a, 'i>,
+        kind: Option<AgentKind<'_>>,
+    ) -> Option<ValueRule<'a>> {
+        let rule = self.supported_rule(set, kind);
+        if rule.is_none() {
+            self.report_unsupported(set, "values by a rule that is not supported");
+        }
+        rule
+    }
+
+    /// The rule of a set, if it is supported.
+    pub(super) fn supported_rule(
+        &self,
+        set: Node<'a, 'i>,
+        kind: Option<AgentKind<'_>>,
+    ) -> Option<ValueRule<'a>> {
+        let rule = children(set, "rule").next();
+        rule.map_or(Some(ValueRule::Known(true)), |rule| ValueRule::of(rule, &self.clock, kind))
+    }
+
     /// Adds the names and values of a set.
-    fn values(&mut self, set: Node<'a, 'i>, properties: &mut Properties<'a>) {
+    pub(super) fn values(&mut self, set: Node<'a, 'i>, properties: &mut Properties<'a>) {
         for pair in children(set, "nvpair") {
             let Some(meant) = self.meant(pair) else {
                 self.report_unsupported(pair, "a value that does not exist (id-ref)");
@@ -74,14 +151,6 @@ impl<'a, 'i> Reader<'a, 'i> {
             .get_or_init(|| all().filter_map(|node| node.attribute("id").map(|id| (id, node))).collect());
         by_id.get(name).copied().filter(|meant| meant.tag_name() == node.tag_name())
     }
-
-    /// Tells if a set of an element counts now; `None` if that depends on unknown facts.
-    fn counts(&self, set: Node<'a, 'i>, parent: Node<'a, 'i>) -> Option<bool> {
-        let of_operations = matches!(parent.tag_name().name(), "op" | "op_defaults");
-        let by_kind = set.has_tag_name("meta_attributes");
-        let Some(rule) = children(set, "rule").next() else { return Some(true) };
-        rules::holds_for_values(rule, &self.clock, of_operations, by_kind)
-    }
 }
 
 impl<'a> Properties<'a> {
@@ -89,6 +158,13 @@ impl<'a> Properties<'a> {
     #[must_use]
     pub(super) fn or(mut self, others: &Properties<'a>) -> Properties<'a> {
         self.0.extend(&others.0);
+        self
+    }
+
+    /// These values, of which the last wins, not the first.
+    #[must_use]
+    pub(super) fn last_first(mut self) -> Properties<'a> {
+        self.0.reverse();
         self
     }
 

@@ -16,6 +16,7 @@ use super::migrations::HistoryPlace;
 use super::on_fail::FailureRules;
 use super::properties::{Properties, amount};
 use super::spans::milliseconds;
+use super::value_rules::AgentKind;
 use htools_ganeti::input::error::Result;
 
 /// Unsupported elements that hold primitives.
@@ -95,10 +96,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn read_resources(&mut self) -> Result<()> {
         self.count_failures(self.set.host_indices());
         self.unscored = ScoreTable::empty(self.set.hosts.len());
-        let defaults =
-            self.section("rsc_defaults").map(|defaults| self.properties(defaults, "meta_attributes"));
-        let defaults = defaults.unwrap_or_default();
-        self.defaults = defaults.clone();
+        let defaults = self.defaults_of(AgentKind::default());
         let Some(section) = self.section("resources") else { return Ok(()) };
         self.check_utilization(section)?;
         self.templates = children(section, "template").map(|template| (id(template), template)).collect();
@@ -111,7 +109,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         for node in section.children().filter(Node::is_element) {
             match node.tag_name().name() {
                 "primitive" => {
-                    let inherited = Inherited { metas: defaults.clone(), group: None, wholes: Vec::new() };
+                    let inherited =
+                        Inherited { metas: Properties::default(), group: None, wholes: Vec::new() };
                     self.read_primitive(node, &inherited)?;
                 }
                 "group" => self.read_group(node, &defaults)?,
@@ -187,7 +186,7 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// A group that has no members yet.
     pub(super) fn draft_group(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> GroupDraft<'a> {
-        let metas = self.properties(node, "meta_attributes").or(defaults);
+        let metas = self.metas(&[node], AgentKind::default()).or(defaults);
         let mut resource = self.bare(id(node), &metas);
         let together = metas.flag("collocated", true);
         resource.form = ResourceForm::Group { ordered: metas.flag("ordered", true), together };
@@ -270,17 +269,20 @@ impl<'a, 'i> Reader<'a, 'i> {
         inherited: &Inherited<'a, 'i>,
     ) -> Result<PrimitiveDraft<'a, 'i>> {
         let template = self.template(node)?;
-        let metas = self.sets(node, template, "meta_attributes").or(&inherited.metas);
+        let kind = AgentKind::of(node, template);
+        let elements: Vec<Node<'a, 'i>> = std::iter::once(node).chain(template).collect();
+        let mut metas = self.metas(&elements, kind);
+        for whole in &inherited.wholes {
+            metas = metas.or(&self.metas(&[*whole], kind));
+        }
+        // Values that its group or clone has because it is no agent come last.
+        let metas = metas.or(&self.defaults_of(kind)).or(&inherited.metas);
         let mut resource = self.bare(id(node), &metas);
-        let attribute =
-            |name| node.attribute(name).or_else(|| template.and_then(|template| template.attribute(name)));
-        let agent = [attribute("class"), attribute("provider"), attribute("type")];
-        resource.agent = agent.into_iter().flatten().collect::<Vec<_>>().join(":");
+        resource.agent = kind.text();
         resource.group = inherited.group;
         resource.managed = self.is_managed(&metas);
-        resource.utilization = self.utilization(node, template);
-        resource.key_attributes =
-            self.key_attributes(&[Some(node), template].into_iter().flatten().collect::<Vec<_>>());
+        resource.utilization = self.utilization(&elements);
+        resource.key_attributes = self.key_attributes(&elements);
         let is_known = |meta: &str| meta == GUEST && self.guests.iter().any(|guest| guest.machine == node);
         let mut reasons: Vec<&'static str> = METAS
             .iter()
@@ -293,7 +295,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         let rules = self.failure_rules(node, template);
         let mut draft = PrimitiveDraft::new(resource, reasons, metas, rules);
-        draft.sources.push(std::iter::once(node).chain(template).collect());
+        draft.sources.push(elements);
         draft.sources.extend(inherited.wholes.iter().map(|whole| vec![*whole]));
         self.note_unfencing(node, &draft.resource, &draft.metas, &draft.sources);
         Ok(draft)
@@ -304,21 +306,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         !self.maintenance_mode && metas.flag("is-managed", true) && !metas.flag("maintenance", false)
     }
 
-    /// The sets of a primitive with this name: its own first, then those of its template.
-    fn sets(
-        &mut self,
-        node: Node<'a, 'i>,
-        template: Option<Node<'a, 'i>>,
-        name: &'static str,
-    ) -> Properties<'a> {
-        let own = self.properties(node, name);
-        let shared = template.map(|template| self.properties(template, name));
-        own.or(&shared.unwrap_or_default())
-    }
-
-    fn utilization(&mut self, node: Node<'a, 'i>, template: Option<Node<'a, 'i>>) -> Capacities {
+    fn utilization(&mut self, elements: &[Node<'a, 'i>]) -> Capacities {
         let mut utilization = Capacities::default();
-        for (kind, value) in self.sets(node, template, "utilization").iter() {
+        for (kind, value) in self.properties_of(elements, "utilization").iter() {
             let kind = self.kind_of_capacity(kind);
             utilization.set(kind, amount(value));
         }
@@ -406,7 +396,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         for primitive in node.descendants().filter(|inner| inner.has_tag_name("primitive")) {
             let name = id(primitive);
             let template = self.template(primitive)?;
-            let utilization = self.utilization(primitive, template);
+            let elements: Vec<Node<'a, 'i>> = std::iter::once(primitive).chain(template).collect();
+            let utilization = self.utilization(&elements);
             let is_instance = |known: &str| {
                 known == name || known.strip_prefix(name).is_some_and(|end| end.starts_with(':'))
             };

@@ -3,13 +3,13 @@
 use roxmltree::Node;
 
 use super::super::index::HostIdx;
-use super::super::score::AllocationScore;
 use super::super::working_set::{Host, Revision};
 use super::document::{child, children};
 use super::history::{NotedParameters, OperationKey};
 use super::parameters::{Parameters, is_read_by_cluster_only, lists};
 use super::properties::stands_for_none;
 use super::spans::{milliseconds, milliseconds_with_unit};
+use super::value_rules::AgentKind;
 use super::{HostRecord, Reader, rules};
 
 /// Default timeout of an operation, in milliseconds.
@@ -81,33 +81,36 @@ impl<'a, 'i> Reader<'a, 'i> {
             self.add_parameters(&mut parameters, &[operation], host);
         }
         if interval > 0 {
-            parameters.repeated_within(self.time_limit(operation));
+            let source = sources.first().and_then(|source| source.first());
+            let template = sources.first().and_then(|source| source.get(1)).copied();
+            let kind = source.map(|source| AgentKind::of(*source, template)).unwrap_or_default();
+            parameters.repeated_within(self.time_limit(operation, key, kind));
         }
         parameters
     }
 
-    /// Timeout of an operation, in milliseconds.
-    fn time_limit(&self, operation: Option<Node<'a, 'i>>) -> u64 {
-        let own = operation.and_then(|operation| operation.attribute("timeout"));
-        let meta = |node: Node<'a, 'i>| {
-            let sets = children(node, "meta_attributes").filter_map(|set| self.meant(set));
-            let mut pairs = sets.flat_map(|set| children(set, "nvpair")).filter_map(|pair| self.meant(pair));
-            pairs
-                .find(|pair| pair.attribute("name") == Some("timeout"))
-                .and_then(|pair| pair.attribute("value"))
+    /// Timeout of an operation of a kind of resource, in milliseconds.
+    fn time_limit(&self, operation: Option<Node<'a, 'i>>, key: OperationKey<'_>, kind: AgentKind<'_>) -> u64 {
+        let metas = |node: Node<'a, 'i>| {
+            let mut sets = self.sets(&[node], "meta_attributes");
+            sets.retain(|set| {
+                self.supported_rule(*set, Some(kind)).is_some_and(|rule| rule.holds(Some(key)))
+            });
+            let pairs = sets.into_iter().flat_map(|set| children(set, "nvpair"));
+            pairs.filter_map(|pair| self.meant(pair)).filter(|pair| pair.attribute("name") == Some("timeout"))
         };
-        let metas = || operation.and_then(meta).or_else(|| self.section("op_defaults").and_then(meta));
-        let text = own.or_else(metas);
+        let attribute = operation.and_then(|operation| operation.attribute("timeout"));
+        // Of the meta attributes of an operation, the last wins.
+        let own = || operation.and_then(|operation| metas(operation).last()?.attribute("value"));
+        let default =
+            || self.section("op_defaults").and_then(|section| metas(section).next()?.attribute("value"));
+        let text = attribute.or_else(own).or_else(default);
         text.and_then(milliseconds_with_unit).unwrap_or(USUAL_TIME_LIMIT)
     }
 
     /// Adds the values that sets of some elements have on a host, those with higher scores first.
     fn add_parameters(&self, to: &mut Parameters<'a>, elements: &[Node<'a, 'i>], host: &Host) {
-        let sets = elements.iter().flat_map(|element| children(*element, "instance_attributes"));
-        let mut sets: Vec<Node<'a, 'i>> = sets.filter_map(|set| self.meant(set)).collect();
-        let score =
-            |set: &Node<'_, '_>| set.attribute("score").and_then(AllocationScore::parse).unwrap_or_default();
-        sets.sort_by_key(|set| std::cmp::Reverse(score(set)));
+        let sets = self.sets(elements, "instance_attributes");
         let is_coordinator =
             self.set.coordinator.is_some_and(|coordinator| self.set.host(coordinator).id == host.id);
         let holds = |set: &Node<'a, 'i>| {

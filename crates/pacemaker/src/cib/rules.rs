@@ -61,29 +61,6 @@ pub(super) fn holds(rule: Node<'_, '_>, host: &Host, coordinator: bool, clock: &
     })
 }
 
-/// Tells if the rule of a set of values holds; `None` if that depends on unknown facts. Only dates can make it hold.
-/// Pacemaker evaluates it without a node, so no condition on node attributes is true, not even that one is missing.
-/// Conditions on operations are unknown for operations (`of_operations`), and those on kinds of resources are unknown
-/// for meta attributes of resources (`by_kind`). Otherwise, they are false.
-pub(super) fn holds_for_values(
-    rule: Node<'_, '_>,
-    clock: &ClusterTime,
-    of_operations: bool,
-    by_kind: bool,
-) -> Option<bool> {
-    let is_known = |part: Node<'_, '_>| match part.tag_name().name() {
-        "rule" => !part.has_attribute("id-ref") && matches!(part.attribute("role"), None | Some("Started")),
-        "date_expression" => dates::unsupported_reason(part).is_none(),
-        "expression" | "date_spec" | "duration" => true,
-        "op_expression" => !of_operations,
-        "rsc_expression" => !by_kind,
-        _ => false,
-    };
-    let holds = |part: Node<'_, '_>| part.has_tag_name("date_expression") && dates::holds(part, clock);
-    let is_known = rule.descendants().filter(Node::is_element).all(is_known);
-    is_known.then(|| is_true(rule, &holds))
-}
-
 /// Returns true if enough of a rule's expressions and inner rules hold.
 fn is_true(rule: Node<'_, '_>, holds: &dyn Fn(Node<'_, '_>) -> bool) -> bool {
     let mut parts = rule.children().filter(Node::is_element);

@@ -8,11 +8,16 @@ const DAY: u128 = 86_400;
 /// Parses a time span, in milliseconds: an ISO 8601 duration if it begins with `P`, otherwise a number with a unit.
 /// Without a unit, it is in seconds. Unreadable text is 0.
 pub(super) fn milliseconds(text: &str) -> u64 {
+    span(text).unwrap_or(0)
+}
+
+/// Like [`milliseconds`], but `None` if the text is unreadable.
+pub(super) fn span(text: &str) -> Option<u64> {
     let span = match text.strip_prefix('P') {
         Some(duration) => iso_seconds(duration).map(|seconds| seconds.saturating_mul(1000)),
         None => milliseconds_with_unit(text),
     };
-    span.unwrap_or(0).min(LONGEST)
+    span.map(|span| span.min(LONGEST))
 }
 
 /// Parses a number with a unit, in milliseconds. Fractions are ignored, and the beginning of a unit is enough.
