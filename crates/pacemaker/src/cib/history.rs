@@ -8,7 +8,7 @@ use roxmltree::Node;
 
 pub(super) use self::idle::{IdleMarks, NameMark};
 pub(super) use self::noted::NotedParameters;
-pub(super) use self::past::{OPERATION, OperationKey, PastOperation, PastResource, RESOURCE};
+pub(super) use self::past::{LOCK, OPERATION, OperationKey, PastOperation, PastResource, RESOURCE};
 use super::document::{child, children, id};
 use noted::since_it_came;
 

@@ -16,6 +16,7 @@ mod history;
 mod hosts;
 mod keys;
 mod locations;
+mod locks;
 mod lost;
 mod migrations;
 mod on_fail;
@@ -62,6 +63,7 @@ use htools_ganeti::input::encoding::decode;
 use htools_ganeti::input::error::{LoadError, Result};
 use htools_model::shown::shown_source;
 pub use keys::tag_name;
+use locks::ShutdownLocks;
 use plain::{PlainHistories, TakenHistory};
 use properties::Properties;
 pub(super) use properties::amount;
@@ -194,6 +196,8 @@ struct Reader<'a, 'i> {
     wishes_by_name: OnceCell<HashMap<String, HashMap<HostIdx, AllocationScore>>>,
     /// True if promoted instances are demoted without quorum.
     demotes_without_quorum: bool,
+    /// Rules of locks to hosts that are shut down, if there are locks.
+    locks: Option<ShutdownLocks>,
     /// True if the cluster fences all its members, as it lost its quorum.
     panics: bool,
     /// The supported guest nodes.
@@ -246,6 +250,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             idle_hosts: OnceCell::new(),
             wishes_by_name: OnceCell::new(),
             demotes_without_quorum: false,
+            locks: None,
             panics: false,
             guests: Vec::new(),
         }
@@ -257,6 +262,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.read_hosts()?;
         self.read_resources()?;
         self.read_orphans();
+        self.lock_resources();
         self.read_tags();
         self.read_tickets()?;
         self.drop_wishes_on_absent_hosts();
@@ -352,11 +358,6 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.health = HealthScores::of(&options);
         let keys = options.iter().filter(|(name, _)| tag_name(name).is_some());
         self.set.key_attributes = keys.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        if options.flag("shutdown-lock", false) {
-            self.report_unsupported(
-                self.root,
-                "resources locked to nodes that were shut down (shutdown-lock)",
-            );
-        }
+        self.locks = ShutdownLocks::of(&options);
     }
 }

@@ -195,6 +195,9 @@ fn resource<'t>(
     operations.clear();
     let element = reader.element(resources)?;
     let past = PastResource(element.values);
+    if past.is_locked() {
+        return None;
+    }
     if element.is_empty {
         return Some(past);
     }

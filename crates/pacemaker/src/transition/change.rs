@@ -175,6 +175,13 @@ impl ResourceChange {
         }
     }
 
+    /// The host on which it runs in the end, for others that need it. A resource that is not managed ends with its host
+    /// if that is fenced.
+    pub(super) fn lasts_on(self, set: &WorkingSet) -> Option<HostIdx> {
+        let is_fenced = |host: HostIdx| !set.frozen && set.host(host).state.unclean && set.can_fence(host);
+        self.runs_on().filter(|host| self.starts_on().is_some() || !is_fenced(*host))
+    }
+
     /// Returns true for a start that had begun when the document was written, and is not given up.
     pub(super) fn goes_on(self, resource: &Resource) -> bool {
         resource.condition == RunCondition::Starting && matches!(self, ResourceChange::Start(_))

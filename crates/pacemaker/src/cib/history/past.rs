@@ -2,8 +2,11 @@
 
 use super::KeptOperation;
 
-/// The attributes of a resource in a history: its id and its agent.
-pub(in crate::cib) const RESOURCE: [&str; 4] = ["id", "class", "provider", "type"];
+/// The attributes of a resource in a history: its id, its agent, and since when it is locked to the host.
+pub(in crate::cib) const RESOURCE: [&str; 5] = ["id", "class", "provider", "type", LOCK];
+
+/// Attribute of a resource that is locked to the host, as that was shut down.
+pub(in crate::cib) const LOCK: &str = "shutdown-lock";
 
 /// A resource in a history: the values of its attributes; missing ones are empty.
 #[derive(Debug, Clone, Copy)]
@@ -19,8 +22,13 @@ impl<'a> PastResource<'a> {
         self.0[1] == b"stonith"
     }
 
+    /// Returns true if it is locked to the host.
+    pub(in crate::cib) fn is_locked(&self) -> bool {
+        !self.0[4].is_empty()
+    }
+
     pub(super) fn agent(&self) -> String {
-        let parts = self.0[1..].iter().filter(|part| !part.is_empty());
+        let parts = self.0[1..4].iter().filter(|part| !part.is_empty());
         parts.map(|part| String::from_utf8_lossy(part)).collect::<Vec<_>>().join(":")
     }
 }

@@ -121,7 +121,7 @@ impl TransitionChecker<'_> {
     /// intentions.
     fn comes_or_waits(&self, resource: ResourceIdx) -> bool {
         let waits = self.transition.changes.causes[resource.get()] == Some(WaitReason::Circle);
-        waits || self.change(resource).runs_on().is_some()
+        waits || self.change(resource).lasts_on(self.set).is_some()
     }
 
     /// Hosts of a primitive at the beginning, and other hosts on which it must be stopped.

@@ -96,7 +96,7 @@ impl InducedChanges<'_> {
                 || self.waits[need.first.get()]
         };
         let is_held = self.held[first.get()] && counts();
-        is_held || self.is_blocked(first) || self.of(first).runs_on().is_none()
+        is_held || self.is_blocked(first) || self.of(first).lasts_on(self.set).is_none()
     }
 
     /// Returns true if a needed resource is down for a while. If a member of a group migrates, this is a restart for
