@@ -107,7 +107,7 @@ fn is_asked_for(set: &WorkingSet, plan: &Transition, edge: &Edge<WaitReason>) ->
         // There are no graphs of clusters with guest nodes.
         WaitReason::Machine(_) => false,
         // These actions are not taken, so nothing waits for them.
-        WaitReason::Circle | WaitReason::Quorum => false,
+        WaitReason::Circle | WaitReason::Quorum | WaitReason::Probe(_) => false,
         WaitReason::OneByOne => (before.task, after.task) == (Fence, Fence),
         WaitReason::Shutdown(host) => {
             let leaves = after.task == Shutdown && after.host == Some(host);

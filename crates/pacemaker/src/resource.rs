@@ -158,6 +158,8 @@ pub struct Resource {
     pub kept_on: Vec<HostIdx>,
     /// True if it was known to run before it was blocked with its group. It is then not kept on its host.
     pub released: bool,
+    /// A host about to join, on which it was not looked for yet. It is not started before.
+    pub sought_on: Option<HostIdx>,
     /// The host whose status first told where a primitive runs, which may be another host.
     pub known_by: Option<HostIdx>,
     /// The condition in which it runs there.
@@ -227,6 +229,7 @@ impl Resource {
             multiple_active: MultipleActivePolicy::Restart,
             kept_on: Vec::new(),
             released: false,
+            sought_on: None,
             known_by: None,
             condition: RunCondition::Sound,
             promoted: false,

@@ -98,6 +98,8 @@ pub struct HostState {
     pub shutting_down: bool,
     /// It was lost, and must be fenced.
     pub unclean: bool,
+    /// It is about to join the cluster: it runs nothing, and resources are looked for on it before they are started.
+    pub joining: bool,
 }
 
 impl HostState {

@@ -133,6 +133,7 @@ pub(super) fn state(set: &WorkingSet, host: HostIdx) -> &'static str {
     let state = set.host(host).state;
     match () {
         () if state.unclean => "lost",
+        () if state.joining => "joining",
         () if !state.online => "offline",
         () if state.shutting_down => "leaving",
         () if state.standby => "standby",

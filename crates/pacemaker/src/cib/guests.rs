@@ -244,6 +244,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             maintenance: state.is_some() && is_set("maintenance"),
             shutting_down: false,
             unclean,
+            joining: false,
         };
         // A guest node that shuts down gives up its connection.
         connection.stopped |= transient.get("shutdown").and_then(leading).is_some_and(|since| since != 0);

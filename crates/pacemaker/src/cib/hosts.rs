@@ -145,7 +145,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let attributes = state.and_then(|state| child(state, "transient_attributes"));
         let transient = attributes.map(|parent| self.properties(parent, "instance_attributes").last_first());
         let transient = transient.unwrap_or_default();
-        let state = self.host_state(node, state, &own, &transient);
+        let state = self.host_state(state, &own, &transient);
         let host = Host { id: id.to_owned(), name: name.to_owned(), state, ..Host::default() };
         let mut host = self.described(host, Some(node), &own, &transient);
         if let Some(attributes) = attributes {
@@ -205,7 +205,6 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     fn host_state(
         &mut self,
-        node: Node<'a, 'i>,
         state: Option<Node<'a, 'i>>,
         own: &Properties<'_>,
         transient: &Properties<'_>,
@@ -240,15 +239,13 @@ impl<'a, 'i> Reader<'a, 'i> {
         let is_here = matches!(membership, Membership::Joined | Membership::Joining);
         let is_given_up = self.panics || !shutdown && asks_for_fencing(own, transient);
         let is_fenced = self.set.fencing && is_here && is_given_up;
-        if membership == Membership::Joining && !is_fenced {
-            self.report_unsupported(node, "a node that is about to join");
-        }
         HostState {
             online: membership == Membership::Joined || is_fenced,
             standby: is_set("standby"),
             maintenance: is_set("maintenance"),
             shutting_down: shutdown,
             unclean: membership == Membership::Lost || is_fenced,
+            joining: membership == Membership::Joining && !is_fenced && in_ccm,
         }
     }
 }

@@ -14,6 +14,7 @@ mod guests;
 mod health;
 mod history;
 mod hosts;
+mod joining;
 mod keys;
 mod locations;
 mod locks;
@@ -273,6 +274,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.read_orders()?;
         self.name_other_constraints();
         self.find_unfencing();
+        self.find_sought();
         self.set.set_scores();
         // Defaults are read once for each resource.
         let mut reported = HashSet::new();

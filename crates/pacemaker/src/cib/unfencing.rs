@@ -112,6 +112,11 @@ impl<'a, 'i> Reader<'a, 'i> {
         if !state.online || state.unclean || state.shutting_down {
             return Vec::new();
         }
+        self.unknown_on(concerned, host)
+    }
+
+    /// The primitives of which nothing is known on a host, without those that are not looked for there.
+    pub(super) fn unknown_on(&self, concerned: &[ResourceIdx], host: HostIdx) -> Vec<ResourceIdx> {
         let known = self.known_on(host);
         let is_looked_for = |resource: &ResourceIdx| {
             let details = self.set.resource(*resource);

@@ -29,7 +29,13 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
         let allowed = own.allowed(set, resource);
         let change = allowed.with_unfenced(set, &unfenced, resource);
         let unfencing = change.stops_on().filter(|_| change != allowed).map(WaitReason::Unfencing);
-        (change, unfencing.or((own != allowed).then_some(WaitReason::Quorum)))
+        let quorum = (own != allowed).then_some(WaitReason::Quorum);
+        match set.resource(resource).sought_on {
+            Some(host) if matches!(change, ResourceChange::Start(_)) => {
+                (change.not_started(), Some(WaitReason::Probe(host)))
+            }
+            _ => (change, unfencing.or(quorum)),
+        }
     };
     let (changes, causes) = set.resource_indices().map(own_and_allowed).unzip();
     let count = set.resources.len();

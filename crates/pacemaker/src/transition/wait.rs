@@ -29,6 +29,8 @@ pub enum WaitReason {
     OneByOne,
     /// There is no quorum.
     Quorum,
+    /// It must first be looked for on this host, which is about to join.
+    Probe(HostIdx),
     /// It waits for itself in a circle, or for others that do.
     Circle,
     /// This host leaves when nothing runs on it any more.

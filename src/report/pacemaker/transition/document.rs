@@ -132,6 +132,7 @@ fn reason(set: &WorkingSet, why: WaitReason) -> ReasonDocument<'_> {
         WaitReason::Circle => ("circle", None),
         WaitReason::OneByOne => ("one_by_one", None),
         WaitReason::Quorum => ("quorum", None),
+        WaitReason::Probe(host) => ("probe", Some(set.host(host).name.as_str())),
         WaitReason::Shutdown(host) => ("shutdown", Some(set.host(host).name.as_str())),
     };
     ReasonDocument { why, id }

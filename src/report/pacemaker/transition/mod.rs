@@ -52,6 +52,9 @@ pub(super) fn reason(set: &WorkingSet, why: WaitReason) -> String {
         WaitReason::Unfencing(host) => format!("{} is unfenced", shown_host(set, host)),
         WaitReason::Machine(machine) => format!("it runs in {}", resource(machine)),
         WaitReason::Quorum => "there is no quorum".to_owned(),
+        WaitReason::Probe(host) => {
+            format!("{} is about to join and must be checked first", shown_host(set, host))
+        }
         WaitReason::Circle => "it waits in a circle".to_owned(),
         WaitReason::OneByOne => "one node is fenced after the other".to_owned(),
         WaitReason::Shutdown(host) => format!("nothing may run on {} then", shown_host(set, host)),
