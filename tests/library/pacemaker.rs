@@ -17,7 +17,7 @@ pub(crate) fn clusters() -> Vec<PathBuf> {
 
 /// Clusters with failed or unfinished operations.
 pub(crate) fn with_failures() -> BTreeSet<PathBuf> {
-    recorded("failures", 48)
+    recorded("failures", 49)
 }
 
 /// Clusters in which resources run on several nodes.

@@ -19,7 +19,8 @@ impl PastOutcome {
     pub(super) fn follow_role(&mut self, operation: &KeptOperation) -> bool {
         let judged = operation.is_judged();
         let is_degraded = judged && matches!(operation.code, 190 | 191);
-        if is_degraded {
+        let is_monitor = operation.name == "monitor";
+        if is_degraded && !(is_monitor && operation.code == 190) {
             self.leave_beyond(DEGRADED);
         }
         let changes_role = matches!(operation.name.as_str(), "promote" | "demote");
@@ -36,7 +37,6 @@ impl PastOutcome {
             self.failed_promotion &= !self.promoted;
             return true;
         }
-        let is_monitor = operation.name == "monitor";
         let is_expected = operation.probes() || operation.expected == Some(operation.code);
         if is_monitor && (is_degraded || judged && operation.code == 8 && is_expected) {
             (self.active, self.starting) = (true, false);
