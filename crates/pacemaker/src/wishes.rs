@@ -70,14 +70,14 @@ impl<'a> Wishes<'a> {
     }
 
     /// Passes the colocations of a clone to its instances. If every host gets an instance anyway, only those with
-    /// negative scores count, and the mandatory ones of which the clone is the dependent.
+    /// negative scores count, and the mandatory ones of which the clone is the dependent, up to Pacemaker 2.1.5.
     fn hand_to_instances(&mut self, clone: ResourceIdx) {
         self.paths.forget();
         let set = self.set;
         let score = |at: &usize| set.colocations[*at].score;
         let (mut primaries, mut dependents) =
             (self.primaries[clone.get()].clone(), self.dependents[clone.get()].clone());
-        if self.is_full(clone) {
+        if self.is_full(clone) && !set.release.full_clones_follow_all() {
             primaries
                 .retain(|at| score(at) < AllocationScore::ZERO || score(at) == AllocationScore::INFINITY);
             dependents.retain(|at| score(at) < AllocationScore::ZERO);

@@ -3,6 +3,7 @@
 use super::capacity::Capacities;
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::promotion::Role;
+use super::release::Release;
 use super::score::{AllocationScore, ScoreTable};
 use super::tickets::Tickets;
 use htools_model::words;
@@ -314,6 +315,10 @@ impl FenceAction {
 /// Everything that the placement of a cluster's resources depends on.
 #[derive(Debug, Clone, Default)]
 pub struct WorkingSet {
+    /// The release of Pacemaker whose rules hold.
+    pub release: Release,
+    /// The feature set of the cluster, if no release that has it is known.
+    pub unknown_feature_set: Option<String>,
     /// The placement strategy; `None` means the default, as the cluster names no known one.
     pub strategy: Option<Strategy>,
     /// The strategy that the cluster names, if that is unknown.

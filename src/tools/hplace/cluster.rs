@@ -14,10 +14,10 @@ use crate::input::local::read_limited;
 use crate::load::merge::apply_node_options;
 use crate::model::shown::printable;
 use crate::pacemaker::cib::GuestReading;
-use crate::pacemaker::cib::change::{ChangedTicket, dated, with_tickets};
+use crate::pacemaker::cib::change::{ChangedTicket, dated, with_release, with_tickets};
 use crate::pacemaker::execute::{CibClient, LocalCluster, SIZE};
 use crate::pacemaker::working_set::{QuorumPolicy, Unsupported, WorkingSet};
-use crate::pacemaker::{AllocationScore, cib};
+use crate::pacemaker::{AllocationScore, Release, cib};
 use crate::tools::hint::WithHint;
 use crate::tools::options::{CibOptions, LoadOptions};
 use crate::tools::output::Output;
@@ -105,7 +105,7 @@ impl HplaceOptions {
 
     /// The state in which the options look at the cluster.
     fn what_if(&self) -> WhatIf<'_> {
-        WhatIf { now: self.now, tickets: &self.tickets }
+        WhatIf { now: self.now, tickets: &self.tickets, release: self.release }
     }
 }
 
@@ -114,18 +114,22 @@ impl HplaceOptions {
 pub(in crate::tools) struct WhatIf<'a> {
     now: Option<jiff::Timestamp>,
     tickets: &'a [ChangedTicket],
+    release: Option<Release>,
 }
 
 impl WhatIf<'_> {
     /// Returns true for the present state.
     fn is_nothing(self) -> bool {
-        self.now.is_none() && self.tickets.is_empty()
+        self.now.is_none() && self.tickets.is_empty() && self.release.is_none()
     }
 
     /// The document in this state.
     fn applied(self, mut text: String, source: &str) -> anyhow::Result<String> {
         if let Some(now) = self.now {
             text = dated(&text, source, now)?;
+        }
+        if let Some(release) = self.release {
+            text = with_release(&text, source, release)?;
         }
         if !self.tickets.is_empty() {
             text = with_tickets(&text, source, self.tickets)?;
@@ -172,6 +176,14 @@ impl<'a> ClusterOrigin<'a> {
         ensure!(
             !of_ganeti || options.tickets.is_empty(),
             "options for tickets apply only to Pacemaker clusters"
+        );
+        ensure!(
+            !of_ganeti || options.release.is_none(),
+            "option --pacemaker-version applies only to Pacemaker clusters"
+        );
+        ensure!(
+            options.release.is_none() || !options.execution.exec,
+            "options --pacemaker-version and --exec exclude each other: a change of the cluster goes by its own version"
         );
         ensure!(
             options.tickets.is_empty() || !options.execution.exec,
@@ -241,6 +253,13 @@ fn accept(set: &WorkingSet, options: &CibOptions, output: &mut Output) -> anyhow
         anyhow!("the cluster has elements that hplace does not support")
             .hint("--skip-unsupported leaves these as they are")
     );
+    if let Some(features) = &set.unknown_feature_set {
+        output.error_line(&format!(
+            "Warning: the rules of Pacemaker with the feature set {} are not known; those of {} are used",
+            printable(features, 60),
+            set.release
+        ))?;
+    }
     if let Some(host) = set.ignored_utilization.first() {
         let more = match set.ignored_utilization.len() {
             1 => String::new(),

@@ -310,6 +310,10 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// Reads the options of the whole cluster.
     fn read_options(&mut self) {
+        let features = self.feature_set();
+        self.set.release = features.release();
+        self.set.unknown_feature_set =
+            self.root.attribute("crm_feature_set").filter(|_| features.is_unknown()).map(str::to_owned);
         let first = "cib-bootstrap-options";
         let options = self.section("crm_config");
         let options = options
