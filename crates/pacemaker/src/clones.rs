@@ -316,7 +316,8 @@ impl Placer<'_> {
     }
 
     /// Places an instance on its present host. While it would leave that host, this is undone, and it is tried again
-    /// without the host that it chose. If it has no other host left, it has its turn with the others.
+    /// without the hosts that it chose. These are left to the instances without a place: there are as many tries as
+    /// instances. Afterwards, it has its turn with the others.
     fn try_until_it_stays(
         &mut self,
         clone: ResourceIdx,
@@ -329,7 +330,8 @@ impl Placer<'_> {
         let tables: Vec<ScoreTable> = parts.iter().map(|part| self.tables[part.get()].clone()).collect();
         let noted: Vec<_> = parts.iter().map(|part| self.log.additions(*part).to_vec()).collect();
         let mut avoided: Vec<HostIdx> = Vec::new();
-        loop {
+        let placed: usize = taken.counts.iter().sum();
+        for _ in placed..self.wanted_instances(clone).count() {
             let (records, events) = (self.records.len(), self.events.len());
             for host in &avoided {
                 parts.iter().for_each(|part| self.forbid(*part, ScoreSource::Instance, *host));

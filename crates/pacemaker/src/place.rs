@@ -195,7 +195,7 @@ impl Placer<'_> {
                 self.taken_from.push((host, self.preference.free[host.get()].clone()));
             }
             self.preference.placed[host.get()] += 1;
-            self.preference.free[host.get()].charge(&details.utilization);
+            self.set.charge(&mut self.preference.free[host.get()], &details.utilization);
         }
         self.progress[resource.get()] = PlacingState::Done(record.host);
         self.by_resource[resource.get()] = Some(self.records.len());

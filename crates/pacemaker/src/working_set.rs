@@ -450,8 +450,16 @@ impl WorkingSet {
     /// Capacity of each host without the [`charges`](Self::charges) of unsupported resources.
     pub fn room(&self) -> Vec<Capacities> {
         let mut room: Vec<Capacities> = self.hosts.iter().map(|host| host.capacity.clone()).collect();
-        self.charges.iter().for_each(|charge| room[charge.host.get()].charge(&charge.utilization));
+        self.charges.iter().for_each(|charge| self.charge(&mut room[charge.host.get()], &charge.utilization));
         room
+    }
+
+    /// Subtracts amounts from the free capacity of a host, as the release does it.
+    pub(super) fn charge(&self, free: &mut Capacities, amounts: &Capacities) {
+        match self.release.owes_missing_kinds() {
+            true => free.subtract(amounts),
+            false => free.charge(amounts),
+        }
     }
 
     /// The host at an index.
