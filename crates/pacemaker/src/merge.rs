@@ -13,7 +13,7 @@ use super::merging::{AddedWish, Counting, GivenUp, IndirectWishes, PathStart, Sh
 use super::score::{AllocationScore, ScoreTable};
 use super::shift::TableShift;
 use super::wishes::Wishes;
-use super::working_set::Colocation;
+use super::working_set::{Colocation, WorkingSet};
 
 /// Greatest number of resources in a chain of colocations.
 const DEEPEST: usize = 1000;
@@ -35,8 +35,8 @@ struct WishMerge<'t> {
 }
 
 impl WishMerge<'_> {
-    fn start(&self, resource: ResourceIdx) -> PathStart {
-        PathStart { resource, towards: self.towards, opposite: self.share.factor < 0.0 }
+    fn start(&self, set: &WorkingSet, resource: ResourceIdx) -> PathStart {
+        PathStart::of(set, resource, self.towards, self.share.factor)
     }
 }
 
@@ -213,7 +213,7 @@ impl<'a> Wishes<'a> {
         if may_lower(&share) {
             return Some(merged);
         }
-        for (other, next) in self.next(how.start(resource)) {
+        for (other, next) in self.next(how.start(self.set, resource)) {
             if may_lower(&next) {
                 continue;
             }
@@ -239,7 +239,7 @@ impl<'a> Wishes<'a> {
         if how.share.sparing || self.merging.follows_all(how.share) {
             return None;
         }
-        let sum = self.plus_paths(how.tables, how.start(resource), table)?;
+        let sum = self.plus_paths(how.tables, how.start(self.set, resource), table)?;
         if self.merging.added_wishes.is_some() && sum.paths <= self.merging.wishes_left as u128 {
             return None;
         }
@@ -269,10 +269,8 @@ impl<'a> Wishes<'a> {
             if !adds_nothing(one) {
                 return false;
             }
-            let next = self
-                .next(PathStart { resource: one, towards: how.towards, opposite: false })
-                .into_iter()
-                .map(|(other, _)| other);
+            let next =
+                self.next(PathStart::of(self.set, one, how.towards, 1.0)).into_iter().map(|(other, _)| other);
             left.extend(next.filter(|other| seen.insert(*other)));
         }
         true
@@ -289,7 +287,7 @@ impl<'a> Wishes<'a> {
         }
         let WishMerge { tables, share, .. } = how;
         let table = how.table?;
-        let indirect = self.indirect_all(tables, how.start(resource))?;
+        let indirect = self.indirect_all(tables, how.start(self.set, resource))?;
         if indirect.is_empty() {
             return None;
         }
@@ -349,10 +347,7 @@ impl<'a> Wishes<'a> {
             let member = self.set.member(other, false)?;
             all.then(&TableShift::of(&self.additions(&tables[member.get()], share)));
             all.then(
-                &*self.indirect_all(
-                    tables,
-                    PathStart { resource: other, opposite: share.factor < 0.0, ..from },
-                )?,
+                &*self.indirect_all(tables, PathStart::of(self.set, other, from.towards, share.factor))?,
             );
         }
         self.merging.kept += all.hosts();
@@ -366,12 +361,12 @@ impl<'a> Wishes<'a> {
             Towards::Primaries => from.resource,
             Towards::Dependents => set.member(from.resource, true).unwrap_or(from.resource),
         };
-        let sign = if from.opposite { -1.0 } else { 1.0 };
+        let factor = from.factor();
         let colocations = self.list(resource, towards).iter().map(|at| (*at, &set.colocations[*at]));
         let counting = colocations.filter(|(_, one)| towards == Towards::Primaries || set.has_influence(one));
         let next = counting.map(|(at, one)| match towards {
-            Towards::Primaries => (one.primary, Share::of(set, at, sign)),
-            Towards::Dependents => (one.dependent, Share::of(set, at, sign)),
+            Towards::Primaries => (one.primary, Share::of(set, at, factor)),
+            Towards::Dependents => (one.dependent, Share::of(set, at, factor)),
         });
         next.collect()
     }
