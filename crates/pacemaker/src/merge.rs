@@ -5,6 +5,7 @@
 //! every table on which no step is dropped for lack of hosts. If this is not certain, and in circles, paths are
 //! followed as in Pacemaker.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -189,7 +190,7 @@ impl<'a> Wishes<'a> {
             }
             (false, None) => tables[resource.get()].clone(),
             (false, Some(table)) => {
-                let added = self.additions(&tables[resource.get()], share);
+                let added = self.additions(&self.own_wishes(tables, resource, how.towards, share), share);
                 let merged = plus(table, &added, share);
                 let (colocation, is_whole) = (share.colocation, share.factor >= 1.0);
                 self.merging.record(|| AddedWish { resource, colocation, is_whole, added });
@@ -292,7 +293,8 @@ impl<'a> Wishes<'a> {
             return None;
         }
         let member = self.set.member(resource, false)?;
-        let mut merged = plus(table, &self.additions(&tables[member.get()], share), share);
+        let own = self.own_wishes(tables, member, how.towards, share);
+        let mut merged = plus(table, &self.additions(&own, share), share);
         let is_kept = |(host, score): (HostIdx, AllocationScore)| {
             score >= AllocationScore::ZERO && indirect.keeps(host, score)
         };
@@ -345,13 +347,44 @@ impl<'a> Wishes<'a> {
                 return None;
             }
             let member = self.set.member(other, false)?;
-            all.then(&TableShift::of(&self.additions(&tables[member.get()], share)));
+            let own = self.own_wishes(tables, member, from.towards, share);
+            all.then(&TableShift::of(&self.additions(&own, share)));
             all.then(
                 &*self.indirect_all(tables, PathStart::of(self.set, other, from.towards, share.factor))?,
             );
         }
         self.merging.kept += all.hosts();
         Some(all)
+    }
+
+    /// The wishes of a primitive itself that count through a colocation. If that leads from outside to a member of a
+    /// group other than the first, which has the locations of the group, these count as well.
+    fn own_wishes<'t>(
+        &self,
+        tables: &'t [ScoreTable],
+        resource: ResourceIdx,
+        towards: Towards,
+        share: Share<'_>,
+    ) -> Cow<'t, ScoreTable> {
+        let own = Cow::Borrowed(&tables[resource.get()]);
+        let set = self.set;
+        let Some(group) = set.resource(resource).group.filter(|_| set.release.members_count_for_group())
+        else {
+            return own;
+        };
+        let Some(colocation) = set.colocations.get(share.colocation) else { return own };
+        let (here, there) = match towards {
+            Towards::Primaries => (colocation.primary, colocation.dependent),
+            Towards::Dependents => (colocation.dependent, colocation.primary),
+        };
+        let is_first = set.member(group, false) == Some(resource);
+        if here != resource || is_first || set.resource(there).group == Some(group) {
+            return own;
+        }
+        let of_group = &tables[group.get()];
+        let mut own = own.into_owned();
+        own.update(|host, score| score.plus(of_group.get(host).unwrap_or_default()));
+        Cow::Owned(own)
     }
 
     /// The next resources on the paths from a resource, and their shares.

@@ -147,7 +147,9 @@ impl Placer<'_> {
 
     fn assign_group(&mut self, group: ResourceIdx) {
         self.progress[group.get()] = PlacingState::Begun;
-        self.wishes.hand_down(group);
+        if !self.set.release.members_share_colocations() {
+            self.wishes.hand_down(group);
+        }
         let members = &self.set.resource(group).members;
         let shown = std::iter::once(group).chain(members.iter().copied());
         let scores = shown.map(|resource| (resource, self.tables[resource.get()].clone())).collect();

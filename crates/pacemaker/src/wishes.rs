@@ -143,6 +143,7 @@ impl<'a> Wishes<'a> {
     fn share_among_members(&mut self, group: ResourceIdx) {
         let set = self.set;
         let members = set.resource(group).members.as_slice();
+        self.hand_down(group);
         let [first, .., last] = members else { return };
         let inside = |resource: ResourceIdx| members.contains(&resource);
         for member in &members[1..] {
