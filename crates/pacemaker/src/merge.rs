@@ -5,7 +5,6 @@
 //! every table on which no step is dropped for lack of hosts. If this is not certain, and in circles, paths are
 //! followed as in Pacemaker.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -93,8 +92,8 @@ impl<'a> Wishes<'a> {
     ) -> ScoreTable {
         let how = WishMerge { tables, table: Some(&table), share, towards };
         let merged = self.merge(resource, how);
-        let mut merged =
-            merged.unwrap_or_else(|| plus(&table, &self.additions(&tables[resource.get()], share), share));
+        let mut merged = merged
+            .unwrap_or_else(|| plus(&table, &self.own_additions(tables, resource, towards, share), share));
         if share.sparing {
             merged.settle();
         }
@@ -140,7 +139,7 @@ impl<'a> Wishes<'a> {
             Some(merged) => merged,
             None if colocation.score == AllocationScore::INFINITY => {
                 let member = self.set.member(colocation.primary, false).unwrap_or(colocation.primary);
-                plus(&table, &self.additions(&tables[member.get()], share), share)
+                plus(&table, &self.own_additions(tables, member, Towards::Dependents, share), share)
             }
             None => table,
         }
@@ -190,7 +189,7 @@ impl<'a> Wishes<'a> {
             }
             (false, None) => tables[resource.get()].clone(),
             (false, Some(table)) => {
-                let added = self.additions(&self.own_wishes(tables, resource, how.towards, share), share);
+                let added = self.own_additions(tables, resource, how.towards, share);
                 let merged = plus(table, &added, share);
                 let (colocation, is_whole) = (share.colocation, share.factor >= 1.0);
                 self.merging.record(|| AddedWish { resource, colocation, is_whole, added });
@@ -293,8 +292,7 @@ impl<'a> Wishes<'a> {
             return None;
         }
         let member = self.set.member(resource, false)?;
-        let own = self.own_wishes(tables, member, how.towards, share);
-        let mut merged = plus(table, &self.additions(&own, share), share);
+        let mut merged = plus(table, &self.own_additions(tables, member, how.towards, share), share);
         let is_kept = |(host, score): (HostIdx, AllocationScore)| {
             score >= AllocationScore::ZERO && indirect.keeps(host, score)
         };
@@ -347,8 +345,7 @@ impl<'a> Wishes<'a> {
                 return None;
             }
             let member = self.set.member(other, false)?;
-            let own = self.own_wishes(tables, member, from.towards, share);
-            all.then(&TableShift::of(&self.additions(&own, share)));
+            all.then(&TableShift::of(&self.own_additions(tables, member, from.towards, share)));
             all.then(
                 &*self.indirect_all(tables, PathStart::of(self.set, other, from.towards, share.factor))?,
             );
@@ -357,34 +354,36 @@ impl<'a> Wishes<'a> {
         Some(all)
     }
 
-    /// The wishes of a primitive itself that count through a colocation. If that leads from outside to a member of a
-    /// group other than the first, which has the locations of the group, these count as well.
-    fn own_wishes<'t>(
+    /// Additions to a table for the wishes of a primitive itself, through the colocation of a share. If that leads from
+    /// outside to a member of a group other than the first, which has the locations of the group, these count as well.
+    pub(super) fn own_additions(
         &self,
-        tables: &'t [ScoreTable],
+        tables: &[ScoreTable],
         resource: ResourceIdx,
         towards: Towards,
         share: Share<'_>,
-    ) -> Cow<'t, ScoreTable> {
-        let own = Cow::Borrowed(&tables[resource.get()]);
-        let set = self.set;
-        let Some(group) = set.resource(resource).group.filter(|_| set.release.members_count_for_group())
-        else {
-            return own;
+    ) -> Vec<AllocationScore> {
+        let (set, own) = (self.set, &tables[resource.get()]);
+        let Some(colocation) = set.colocations.get(share.colocation) else {
+            return self.additions(own, share);
         };
-        let Some(colocation) = set.colocations.get(share.colocation) else { return own };
         let (here, there) = match towards {
             Towards::Primaries => (colocation.primary, colocation.dependent),
             Towards::Dependents => (colocation.dependent, colocation.primary),
         };
-        let is_first = set.member(group, false) == Some(resource);
-        if here != resource || is_first || set.resource(there).group == Some(group) {
-            return own;
-        }
+        // The resource that the colocation names decides, which may be the group.
+        let left = tables[here.get()].iter().filter(|(_, score)| *score >= AllocationScore::ZERO).count();
+        let share = Share { turns_refusals: set.release.flees_from_last_host() && left == 1, ..share };
+        let group = set.resource(resource).group.filter(|group| {
+            let is_inner = set.member(*group, false) != Some(resource);
+            let is_outside = set.resource(there).group != Some(*group);
+            set.release.members_count_for_group() && is_inner && is_outside && here == resource
+        });
+        let Some(group) = group else { return self.additions(own, share) };
         let of_group = &tables[group.get()];
-        let mut own = own.into_owned();
-        own.update(|host, score| score.plus(of_group.get(host).unwrap_or_default()));
-        Cow::Owned(own)
+        let mut both = own.clone();
+        both.update(|host, score| score.plus(of_group.get(host).unwrap_or_default()));
+        self.additions(&both, share)
     }
 
     /// The next resources on the paths from a resource, and their shares.

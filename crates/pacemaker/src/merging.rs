@@ -56,6 +56,8 @@ pub(super) struct Share<'a> {
     /// True if wanted hosts stay wanted.
     pub(super) sparing: bool,
     pub(super) counting: Counting,
+    /// True if hosts that the other resource avoids become wanted by a negative share.
+    pub(super) turns_refusals: bool,
 }
 
 impl<'a> Share<'a> {
@@ -68,9 +70,9 @@ impl<'a> Share<'a> {
         Share { colocation: at, attribute: colocation.attribute.as_deref(), factor, ..Share::default() }
     }
 
-    /// The share of a score. A negative share of a negative score counts as 0.
+    /// The share of a score. A negative share of a negative score counts as 0, unless refusals are turned.
     pub(super) fn part(self, score: AllocationScore) -> AllocationScore {
-        if self.factor < 0.0 && score < AllocationScore::ZERO {
+        if self.factor < 0.0 && score < AllocationScore::ZERO && !self.turns_refusals {
             return AllocationScore::ZERO;
         }
         if self.counting == Counting::Gains && (self.factor < 0.0 || score < AllocationScore::ZERO) {

@@ -317,7 +317,7 @@ impl<'a> Wishes<'a> {
         self.merging.work += counted.ends.len() * hosts;
         let mut sums = vec![HostSum::default(); hosts];
         for end in &counted.ends {
-            let added = self.additions(&tables[end.resource.get()], end.share);
+            let added = self.own_additions(tables, end.resource, from.towards, end.share);
             sums.iter_mut().zip(added).for_each(|(sum, score)| sum.add(score, end.count));
         }
         let is_kept = |(host, score): (HostIdx, AllocationScore)| {
