@@ -208,6 +208,10 @@ impl<'a> Wishes<'a> {
                 return Some(sum);
             }
         }
+        // The colocations of a group are those of its members.
+        if self.set.release.members_share_colocations() && self.set.resource(resource).is_group() {
+            return Some(merged);
+        }
         let counting = share.counting.behind();
         let may_lower = |share: &Share<'_>| counting == Counting::Gains && share.factor < 0.0;
         if may_lower(&share) {
@@ -315,6 +319,9 @@ impl<'a> Wishes<'a> {
             return self.indirect(tables, from);
         }
         let (first, last) = (self.set.member(group, false)?, self.set.member(group, true)?);
+        if self.set.release.members_share_colocations() {
+            return self.indirect(tables, PathStart { resource: first, ..from });
+        }
         let mut all = TableShift::clone(&*self.indirect(tables, PathStart { resource: first, ..from })?);
         all.then(&*self.indirect(tables, from)?);
         // At the beginning of a path, the last member stands for a group. It must not be in a circle either.

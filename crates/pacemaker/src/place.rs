@@ -166,8 +166,7 @@ impl Placer<'_> {
 
     fn assign_primitive(&mut self, resource: ResourceIdx) {
         self.progress[resource.get()] = PlacingState::Begun;
-        self.follow_primaries(resource);
-        self.add_wishes_of_dependents(resource);
+        self.follow_colocations(resource);
         let details = self.set.resource(resource);
         if details.stopped {
             let (table, never) = (&mut self.tables[resource.get()], AllocationScore::MINUS_INFINITY);

@@ -144,7 +144,7 @@ impl<'a> Wishes<'a> {
         let set = self.set;
         let members = set.resource(group).members.as_slice();
         self.hand_down(group);
-        let [first, .., last] = members else { return };
+        let ([first, .., last], true) = (members, set.keeps_together(group)) else { return };
         let inside = |resource: ResourceIdx| members.contains(&resource);
         for member in &members[1..] {
             for at in self.primaries[member.get()].clone() {
