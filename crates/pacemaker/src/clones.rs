@@ -76,6 +76,7 @@ impl Placer<'_> {
             let Some(active) = set.resource(*instance).active else { continue };
             // Nothing is tried on a guest node that is not up yet, or not up again.
             if self.has_failed(*instance)
+                && !(set.release.tries_failed_groups() && set.resource(*instance).is_group())
                 || taken.counts[active.get()] >= share
                 || !set.host(active).can_run()
             {
@@ -347,7 +348,14 @@ impl Placer<'_> {
                 taken.counts[place.get()] -= 1;
                 avoided.push(place);
             }
-            self.take_back(instance, records, events);
+            match place {
+                Some(_) => self.take_back(instance, records, events),
+                // The parts of a group have had their turn.
+                None if set.resource(instance).is_group() => {
+                    self.progress[instance.get()] = PlacingState::Waiting;
+                }
+                None => self.take_back(instance, records, events),
+            }
             for ((part, table), noted) in parts.iter().zip(&tables).zip(&noted) {
                 self.tables[part.get()] = table.clone();
                 self.log.replace(*part, noted);
