@@ -378,9 +378,11 @@ impl<'a> Wishes<'a> {
             Towards::Primaries => (colocation.primary, colocation.dependent),
             Towards::Dependents => (colocation.dependent, colocation.primary),
         };
-        // The resource that the colocation names decides, which may be the group.
+        // The resources that the colocation names decide, which may be groups.
         let left = tables[here.get()].iter().filter(|(_, score)| *score >= AllocationScore::ZERO).count();
-        let share = Share { turns_refusals: set.release.flees_from_last_host() && left == 1, ..share };
+        let is_turned = set.release.flees_from_last_host() && left == 1;
+        let turned_below = is_turned.then(|| set.resource(there).stickiness.negated());
+        let share = Share { turned_below, ..share };
         let group = set.resource(resource).group.filter(|group| {
             let is_inner = set.member(*group, false) != Some(resource);
             let is_outside = set.resource(there).group != Some(*group);

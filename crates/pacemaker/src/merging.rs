@@ -56,8 +56,8 @@ pub(super) struct Share<'a> {
     /// True if wanted hosts stay wanted.
     pub(super) sparing: bool,
     pub(super) counting: Counting,
-    /// True if hosts that the other resource avoids become wanted by a negative share.
-    pub(super) turns_refusals: bool,
+    /// Scores of the other resource below this one count for a negative share; none below 0 does without it.
+    pub(super) turned_below: Option<AllocationScore>,
 }
 
 impl<'a> Share<'a> {
@@ -70,9 +70,10 @@ impl<'a> Share<'a> {
         Share { colocation: at, attribute: colocation.attribute.as_deref(), factor, ..Share::default() }
     }
 
-    /// The share of a score. A negative share of a negative score counts as 0, unless refusals are turned.
+    /// The share of a score. A negative share of a negative score counts as 0, unless it is turned.
     pub(super) fn part(self, score: AllocationScore) -> AllocationScore {
-        if self.factor < 0.0 && score < AllocationScore::ZERO && !self.turns_refusals {
+        let is_turned = self.turned_below.is_some_and(|limit| score < limit);
+        if self.factor < 0.0 && score < AllocationScore::ZERO && !is_turned {
             return AllocationScore::ZERO;
         }
         if self.counting == Counting::Gains && (self.factor < 0.0 || score < AllocationScore::ZERO) {
