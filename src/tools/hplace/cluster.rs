@@ -66,7 +66,7 @@ pub(super) fn load_with(
         }
         ClusterOrigin::Live => cib::read_with(LocalCluster.document()?.as_bytes(), ASKED, guests)?,
     };
-    accept(&set, &options.cib, output)?;
+    accept(&set, &options.cib, options.release, output)?;
     Ok(set)
 }
 
@@ -82,7 +82,7 @@ pub(in crate::tools) fn read_cib(
 ) -> anyhow::Result<ReadCib> {
     let (text, source) = origin.document(what_if)?;
     let set = cib::parse(&text, &source)?;
-    accept(&set, options, output)?;
+    accept(&set, options, what_if.release, output)?;
     Ok(ReadCib { text, source, set })
 }
 
@@ -244,7 +244,12 @@ pub(in crate::tools) fn ensure_quorum(set: &WorkingSet) -> anyhow::Result<()> {
 }
 
 /// Lists unsupported elements, refuses the cluster unless they are to be skipped, and prints warnings about it.
-fn accept(set: &WorkingSet, options: &CibOptions, output: &mut Output) -> anyhow::Result<()> {
+fn accept(
+    set: &WorkingSet,
+    options: &CibOptions,
+    release: Option<Release>,
+    output: &mut Output,
+) -> anyhow::Result<()> {
     for unsupported in &set.unsupported {
         output.error_line(&format!("Unsupported: {}", shown(unsupported)))?;
     }
@@ -253,7 +258,7 @@ fn accept(set: &WorkingSet, options: &CibOptions, output: &mut Output) -> anyhow
         anyhow!("the cluster has elements that hplace does not support")
             .hint("--skip-unsupported leaves these as they are")
     );
-    if let Some(features) = &set.unknown_feature_set {
+    if let (Some(features), None) = (&set.unknown_feature_set, release) {
         output.error_line(&format!(
             "Warning: the rules of Pacemaker with the feature set {} are not known; those of {} are used",
             printable(features, 60),

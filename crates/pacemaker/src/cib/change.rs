@@ -262,15 +262,14 @@ pub fn dated(text: &str, source: &str, now: Timestamp) -> Result<String> {
     with_root_attribute(text, source, "execution-date", |_| Some(seconds))
 }
 
-/// The document as if every node of its cluster ran a release of Pacemaker. The feature set stays if that release, or one
-/// that is played like it, can have written it.
+/// The document as if every node of its cluster ran a release of Pacemaker. The feature set stays if it is played as that
+/// release in any case.
 ///
 /// # Errors
 /// Fails if it is no document of a cluster.
 pub fn with_release(text: &str, source: &str, release: Release) -> Result<String> {
     with_root_attribute(text, source, "crm_feature_set", |features| {
-        let features = FeatureSet::of(features.unwrap_or_default());
-        let differs = features.release() != release || features.is_unknown();
+        let differs = FeatureSet::of(features.unwrap_or_default()).release() != release;
         differs.then(|| release.feature_set().to_owned())
     })
 }

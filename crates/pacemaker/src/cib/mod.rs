@@ -330,7 +330,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         if let Some("off" | "poweroff") = property(&options, "stonith-action") {
             self.set.fence_action = FenceAction::Off;
         }
-        self.set.concurrent_fencing = options.flag("concurrent-fencing", false);
+        self.set.concurrent_fencing =
+            options.flag("concurrent-fencing", self.set.release.fences_concurrently());
         self.set.stop_all = options.flag("stop-all-resources", false);
         self.maintenance_mode = options.flag("maintenance-mode", false);
         self.startup_fencing = options.flag("startup-fencing", true);
