@@ -27,11 +27,6 @@ impl Release {
         }
     }
 
-    /// Returns true if failures are counted by operation even in clusters whose feature set is older than that.
-    pub(crate) fn always_counts_by_operation(self) -> bool {
-        self >= Release::V3_0
-    }
-
     /// Returns true if the instances of a clone follow all its colocations, even if every host gets one anyway.
     pub(crate) fn full_clones_follow_all(self) -> bool {
         self >= Release::V3_0
@@ -99,6 +94,16 @@ impl Release {
     /// Returns true if a location rule that takes its score from a node attribute forbids hosts without it.
     pub(crate) fn forbids_without_score_attribute(self) -> bool {
         self < Release::V3_0
+    }
+
+    /// Returns true if a member of a group gives up its live migration when the member before it starts.
+    pub(crate) fn restarts_after_members(self) -> bool {
+        self >= Release::V3_0
+    }
+
+    /// Returns true if a member of a group is not started if the next one runs and cannot be stopped.
+    pub(crate) fn starts_only_before_the_stoppable(self) -> bool {
+        self >= Release::V3_0
     }
 
     /// Returns true if an instance that would leave its host is tried again at once without the host that it chose.

@@ -18,11 +18,9 @@ pub(super) struct FailCount {
 
 impl Reader<'_, '_> {
     /// Counts the failures in the attributes of hosts: `fail-count-NAME#OPERATION`, and `last-failure-NAME#OPERATION`
-    /// for the time of the last one. Clusters older than [`FeatureSet::COUNTS_BY_OPERATION`] name no
-    /// operation, up to Pacemaker 2.1.5.
+    /// for the time of the last one. Clusters older than [`FeatureSet::COUNTS_BY_OPERATION`] name no operation.
     pub(super) fn count_failures(&mut self, hosts: impl IntoIterator<Item = HostIdx>) {
-        let by_operation = self.set.release.always_counts_by_operation()
-            || self.feature_set() >= FeatureSet::COUNTS_BY_OPERATION;
+        let by_operation = self.feature_set() >= FeatureSet::COUNTS_BY_OPERATION;
         for host in hosts {
             for (attribute, value) in &self.set.host(host).attributes {
                 let counts = attribute.strip_prefix("fail-count-");
