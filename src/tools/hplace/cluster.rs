@@ -67,6 +67,7 @@ pub(super) fn load_with(
         ClusterOrigin::Live => cib::read_with(LocalCluster.document()?.as_bytes(), ASKED, guests)?,
     };
     accept(&set, &options.cib, options.release, output)?;
+    options.tell_release(&set, output)?;
     Ok(set)
 }
 
@@ -92,7 +93,17 @@ impl HplaceOptions {
     /// # Errors
     /// Those of [`read_cib`].
     pub(super) fn read_cib(&self, output: &mut Output) -> anyhow::Result<ReadCib> {
-        read_cib(&ClusterOrigin::of(self)?, &self.cib, self.what_if(), output)
+        let cib = read_cib(&ClusterOrigin::of(self)?, &self.cib, self.what_if(), output)?;
+        self.tell_release(&cib.set, output)?;
+        Ok(cib)
+    }
+
+    /// Names the version of Pacemaker whose rules are used, at higher verbosity.
+    fn tell_release(&self, set: &WorkingSet, output: &mut Output) -> anyhow::Result<()> {
+        if self.load.verbosity > 1 {
+            output.error_line(&format!("The rules are those of Pacemaker {}.", set.release))?;
+        }
+        Ok(())
     }
 
     /// The document of a Pacemaker cluster, and its source for messages.
