@@ -4,19 +4,15 @@ use htools_model::words;
 
 words!(
     /// The release of Pacemaker that is played.
+    #[derive(Default)]
     pub Release, "Pacemaker version" {
         /// 2.1.5, and every older one.
+        #[default]
         V2_1_5 = "2.1.5",
         /// 3.0.0 to 3.0.2.
         V3_0 = "3.0",
     }
 );
-
-impl Default for Release {
-    fn default() -> Release {
-        Release::V2_1_5
-    }
-}
 
 impl Release {
     /// The feature set that a cluster of this release has (`crm_feature_set`).
