@@ -30,6 +30,7 @@ mod pacemaker;
 mod placements;
 mod pools;
 mod properties;
+mod releases;
 mod reserve;
 mod rolling;
 mod score_parts;

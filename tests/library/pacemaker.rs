@@ -67,7 +67,7 @@ fn with_guests_read(name: &str) -> WorkingSet {
 }
 
 /// The recorded clusters of a kind, of which there are `count`.
-fn recorded(kind: &str, count: usize) -> BTreeSet<PathBuf> {
+pub fn recorded(kind: &str, count: usize) -> BTreeSet<PathBuf> {
     let clusters = documents(&format!("tests/fixtures/pacemaker/{kind}"));
     assert_eq!(clusters.len(), count, "{kind}");
     clusters

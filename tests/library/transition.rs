@@ -57,6 +57,7 @@ fn same_actions_same_order_as_crm_simulate() {
         crate::pacemaker::with_tickets(),
         crate::pacemaker::changed(),
         crate::pacemaker::promoted(),
+        crate::releases::of_pacemaker_3(),
     ];
     for file in crate::pacemaker::clusters().into_iter().chain(others.into_iter().flatten()) {
         let name = file.display().to_string();

@@ -4,6 +4,7 @@
 //!         [--tool hbal|hinfo|hail|hspace|hcheck|hroller|hscan|hsqueeze|harep|hplace]
 //!         [--over text|request|rapi|luxi] [--jobs N] [--only CASE|WORD] [--keep DIR] [--stats] [--self]
 //!     cargo test --release --test reference -- --upstream DIR
+//!     cargo test --release --test reference -- --tool hplace --simulator-root DIR
 //!
 //! Standard output and exit status must be identical, as must tables and maps on standard error, saved states and
 //! written commands. If ours differs by design, a listed difference covers it (`rules`). If a restated case avoids
@@ -15,7 +16,8 @@
 //!
 //! hplace is compared with Pacemaker's crm_simulate on clusters of its own. With --tool hplace, --only also takes a word,
 //! and compares the kinds of clusters named with it (--only promotable). With --upstream DIR, only hplace is compared,
-//! on the CIBs in DIR.
+//! on the CIBs in DIR. With --simulator-root DIR, the reference of hplace is the crm_simulate of the system in DIR, run
+//! by chroot, and hplace plays its release.
 
 mod answers;
 mod cases;
@@ -77,6 +79,7 @@ use cases::{Case, Over, REQUEST, Source, TEXT};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command, value_parser};
 use compare::{Verdict, Words};
+use hplace::simulator::Simulator;
 use run::{Output, Programs};
 use statistics::Statistics;
 use tools::Tool;
@@ -116,6 +119,8 @@ struct Settings {
     keep: PathBuf,
     stats: bool,
     against_itself: bool,
+    /// Root directory of the system whose crm_simulate is the reference of hplace.
+    simulator_root: Option<PathBuf>,
     /// Directory with documents on which only hplace is compared.
     upstream: Option<PathBuf>,
 }
@@ -142,6 +147,12 @@ fn settings() -> Settings {
                 .conflicts_with_all(["tool", "only"])
                 .help("Compare hplace on the documents in DIR, and nothing else"),
         )
+        .arg(
+            Arg::new("simulator-root")
+                .long("simulator-root")
+                .value_name("DIR")
+                .help("Compare hplace with the crm_simulate of the system in DIR"),
+        )
         .arg(switch("stats").help("Show what was covered"))
         .arg(switch("self").help("Run the reference on both sides"));
     let matches = command.get_matches_mut();
@@ -167,6 +178,7 @@ fn settings() -> Settings {
             .map_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("reference-failures"), PathBuf::from),
         stats: matches.get_flag("stats"),
         against_itself: matches.get_flag("self"),
+        simulator_root: matches.get_one::<String>("simulator-root").map(PathBuf::from),
         upstream: matches.get_one::<String>("upstream").map(PathBuf::from),
     }
 }
@@ -185,7 +197,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     if let Some(directory) = &settings.upstream {
-        return upstream(directory);
+        return upstream(&settings, directory);
     }
     if settings.only_placement {
         return placement(&settings);
@@ -227,26 +239,30 @@ fn main() -> ExitCode {
 
 /// Compares hplace with crm_simulate on generated clusters.
 fn placement(settings: &Settings) -> ExitCode {
-    beside_pacemaker(|work| {
+    beside_pacemaker(settings, |simulator, work| {
         let only = settings.only.as_ref();
-        let counts = hplace::run(settings.seed, settings.jobs, only, work, &settings.keep)?;
+        let counts = hplace::run(simulator, settings.seed, settings.jobs, only, work, &settings.keep)?;
         Ok((counts.summary(), counts.good()))
     })
 }
 
 /// Compares hplace with crm_simulate on the documents in a directory.
-fn upstream(directory: &Path) -> ExitCode {
-    beside_pacemaker(|work| {
-        let counts = hplace::upstream::run(directory, work)?;
+fn upstream(settings: &Settings, directory: &Path) -> ExitCode {
+    beside_pacemaker(settings, |simulator, work| {
+        let counts = hplace::upstream::run(simulator, directory, work)?;
         Ok((counts.summary(), counts.good()))
     })
 }
 
-/// Prints the summary of a comparison, which is given a directory for its files. It succeeds if the comparison did, and
-/// found nothing wrong.
-fn beside_pacemaker(compare: impl FnOnce(&Path) -> io::Result<(String, bool)>) -> ExitCode {
+/// Prints the summary of a comparison, which is given a crm_simulate and a directory for its files. It succeeds if the
+/// comparison did, and found nothing wrong.
+fn beside_pacemaker(
+    settings: &Settings,
+    compare: impl FnOnce(&Simulator, &Path) -> io::Result<(String, bool)>,
+) -> ExitCode {
     let work = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("placement-{}", std::process::id()));
-    let result = compare(&work);
+    let simulator = Simulator::find(settings.simulator_root.as_deref());
+    let result = simulator.and_then(|simulator| compare(&simulator, &work));
     // The files are of no further use.
     let _ = fs::remove_dir_all(&work);
     match result {

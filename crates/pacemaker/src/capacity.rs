@@ -45,6 +45,11 @@ impl Capacities {
         }
     }
 
+    /// Subtracts another one's amounts; a kind that was not listed counts as 0.
+    pub fn subtract(&mut self, other: &Capacities) {
+        other.iter().for_each(|(kind, amount)| self.set(kind, self.get(kind).saturating_sub(amount)));
+    }
+
     /// The kinds of which there is too little for `needed`, with the missing amounts.
     pub(crate) fn missing_for<'a>(
         &'a self,

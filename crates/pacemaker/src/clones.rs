@@ -76,14 +76,19 @@ impl Placer<'_> {
             let Some(active) = set.resource(*instance).active else { continue };
             // Nothing is tried on a guest node that is not up yet, or not up again.
             if self.has_failed(*instance)
+                && !(set.release.tries_failed_groups() && set.resource(*instance).is_group())
                 || taken.counts[active.get()] >= share
                 || !set.host(active).can_run()
             {
                 continue;
             }
             if self.is_wanted(*instance, active) {
-                self.try_to_stay(clone, *instance, active, &mut taken);
-            } else if self.wishes.available(active) {
+                if set.release.retries_at_once() {
+                    self.try_until_it_stays(clone, *instance, active, &mut taken);
+                } else {
+                    self.try_to_stay(clone, *instance, active, &mut taken);
+                }
+            } else if self.wishes.available(active) && !set.release.retries_at_once() {
                 // For Pacemaker, a try that ends before it begins is a try, too.
                 self.wishes.double(*instance);
             }
@@ -304,17 +309,74 @@ impl Placer<'_> {
         if self.set.resource(instance).is_group() {
             return;
         }
-        self.progress[instance.get()] = PlacingState::Waiting;
-        self.by_resource[instance.get()] = None;
+        self.take_back(instance, records, events);
+        self.tables[instance.get()] = table;
+        self.log.replace(instance, &noted);
+        // Pacemaker quirk: the wishes of others count once for every try.
+        self.wishes.double(instance);
+    }
+
+    /// Places an instance on its present host. While it would leave that host, this is undone, and it is tried again
+    /// without the hosts that it chose. These are left to the instances without a place: there are as many tries as
+    /// instances. Afterwards, it has its turn with the others.
+    fn try_until_it_stays(
+        &mut self,
+        clone: ResourceIdx,
+        instance: ResourceIdx,
+        active: HostIdx,
+        taken: &mut HostCounts,
+    ) {
+        let set = self.set;
+        let parts: Vec<ResourceIdx> = set.parts_with(instance);
+        let tables: Vec<ScoreTable> = parts.iter().map(|part| self.tables[part.get()].clone()).collect();
+        let noted: Vec<_> = parts.iter().map(|part| self.log.additions(*part).to_vec()).collect();
+        let mut avoided: Vec<HostIdx> = Vec::new();
+        let placed: usize = taken.counts.iter().sum();
+        for _ in placed..self.wanted_instances(clone).count() {
+            let (records, events) = (self.records.len(), self.events.len());
+            for host in &avoided {
+                parts.iter().for_each(|part| self.forbid(*part, ScoreSource::Instance, *host));
+            }
+            self.stays_on = Some(active);
+            self.assign_instance(clone, instance, taken);
+            self.stays_on = None;
+            let place = self.place_of(instance);
+            if place == Some(active) {
+                return;
+            }
+            if let Some(place) = place {
+                taken.counts[place.get()] -= 1;
+                avoided.push(place);
+            }
+            match place {
+                Some(_) => self.take_back(instance, records, events),
+                // The parts of a group have had their turn.
+                None if set.resource(instance).is_group() => {
+                    self.progress[instance.get()] = PlacingState::Waiting;
+                }
+                None => self.take_back(instance, records, events),
+            }
+            for ((part, table), noted) in parts.iter().zip(&tables).zip(&noted) {
+                self.tables[part.get()] = table.clone();
+                self.log.replace(*part, noted);
+            }
+            if place.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Undoes the placement of an instance, whose records and events begin at these positions.
+    fn take_back(&mut self, instance: ResourceIdx, records: usize, events: usize) {
+        for part in self.set.parts_with(instance) {
+            self.progress[part.get()] = PlacingState::Waiting;
+            self.by_resource[part.get()] = None;
+        }
         let tried = self.records.split_off(records);
         for event in &mut self.events[events..] {
             let PlacingEvent::Primitive(at) = *event else { continue };
             *event = PlacingEvent::Tried(Box::new(tried[at - records].clone()));
         }
-        self.tables[instance.get()] = table;
-        self.log.replace(instance, &noted);
-        // Pacemaker quirk: the wishes of others count once for every try.
-        self.wishes.double(instance);
         for (host, free) in self.taken_from.drain(..).rev() {
             self.preference.free[host.get()] = free;
             self.preference.placed[host.get()] -= 1;

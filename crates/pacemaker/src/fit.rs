@@ -138,7 +138,7 @@ impl FitQuestion {
         let more = records.filter(|record| record.resource.get() >= settled.resources.len());
         for host in more.filter_map(|record| record.host) {
             by_host[host.get()] += 1;
-            free[host.get()].charge(&self.size);
+            settled.charge(&mut free[host.get()], &self.size);
             let missing: Vec<AttributeIdx> =
                 free[host.get()].missing_for(&self.size).map(|(kind, _)| kind).collect();
             if first_full.is_none() && !missing.is_empty() {

@@ -18,10 +18,27 @@ impl Placer<'_> {
         }
     }
 
-    /// Places the primaries of a resource, and adds the effect of these colocations to its scores.
-    pub(super) fn follow_primaries(&mut self, resource: ResourceIdx) {
+    /// Adds the effect of all colocations to the scores of a primitive, the mandatory ones first.
+    pub(super) fn follow_colocations(&mut self, resource: ResourceIdx) {
+        if self.set.release.follows_mandatory_first() {
+            self.follow_primaries(resource, AllocationScore::is_infinite);
+            self.add_wishes_of_dependents(resource, |score| score == AllocationScore::INFINITY);
+            self.follow_primaries(resource, |score| !score.is_infinite());
+            self.add_wishes_of_dependents(resource, |score| score != AllocationScore::INFINITY);
+        } else {
+            self.follow_primaries(resource, |_| true);
+            self.add_wishes_of_dependents(resource, |_| true);
+        }
+    }
+
+    /// Places the primaries of a resource, and adds the effect of these colocations to its scores, where the score of
+    /// the colocation counts.
+    fn follow_primaries(&mut self, resource: ResourceIdx, counts: impl Fn(AllocationScore) -> bool) {
         let set = self.set;
         for at in self.wishes.list(resource, Towards::Primaries).to_vec() {
+            if !counts(set.colocations[at].score) {
+                continue;
+            }
             self.assign(set.colocations[at].primary);
             self.apply(resource, at);
         }
@@ -91,13 +108,13 @@ impl Placer<'_> {
         }
     }
 
-    /// Adds the wishes of a resource's dependents to its scores.
-    pub(super) fn add_wishes_of_dependents(&mut self, resource: ResourceIdx) {
+    /// Adds the wishes of a resource's dependents to its scores, where the score of the colocation counts.
+    fn add_wishes_of_dependents(&mut self, resource: ResourceIdx, counts: impl Fn(AllocationScore) -> bool) {
         let set = self.set;
         self.wishes.merging.forget();
         for at in self.wishes.list(resource, Towards::Dependents).to_vec() {
             let colocation = &set.colocations[at];
-            if !set.has_influence(colocation) {
+            if !set.has_influence(colocation) || !counts(colocation.score) {
                 continue;
             }
             self.add_dependent_wishes(resource, colocation.dependent, Share::of(set, at, 1.0));

@@ -13,7 +13,7 @@ use super::merging::{AddedWish, Counting, GivenUp, IndirectWishes, PathStart, Sh
 use super::score::{AllocationScore, ScoreTable};
 use super::shift::TableShift;
 use super::wishes::Wishes;
-use super::working_set::Colocation;
+use super::working_set::{Colocation, WorkingSet};
 
 /// Greatest number of resources in a chain of colocations.
 const DEEPEST: usize = 1000;
@@ -35,8 +35,8 @@ struct WishMerge<'t> {
 }
 
 impl WishMerge<'_> {
-    fn start(&self, resource: ResourceIdx) -> PathStart {
-        PathStart { resource, towards: self.towards, opposite: self.share.factor < 0.0 }
+    fn start(&self, set: &WorkingSet, resource: ResourceIdx) -> PathStart {
+        PathStart::of(set, resource, self.towards, self.share.factor)
     }
 }
 
@@ -92,8 +92,8 @@ impl<'a> Wishes<'a> {
     ) -> ScoreTable {
         let how = WishMerge { tables, table: Some(&table), share, towards };
         let merged = self.merge(resource, how);
-        let mut merged =
-            merged.unwrap_or_else(|| plus(&table, &self.additions(&tables[resource.get()], share), share));
+        let mut merged = merged
+            .unwrap_or_else(|| plus(&table, &self.own_additions(tables, resource, towards, share), share));
         if share.sparing {
             merged.settle();
         }
@@ -139,7 +139,7 @@ impl<'a> Wishes<'a> {
             Some(merged) => merged,
             None if colocation.score == AllocationScore::INFINITY => {
                 let member = self.set.member(colocation.primary, false).unwrap_or(colocation.primary);
-                plus(&table, &self.additions(&tables[member.get()], share), share)
+                plus(&table, &self.own_additions(tables, member, Towards::Dependents, share), share)
             }
             None => table,
         }
@@ -189,7 +189,7 @@ impl<'a> Wishes<'a> {
             }
             (false, None) => tables[resource.get()].clone(),
             (false, Some(table)) => {
-                let added = self.additions(&tables[resource.get()], share);
+                let added = self.own_additions(tables, resource, how.towards, share);
                 let merged = plus(table, &added, share);
                 let (colocation, is_whole) = (share.colocation, share.factor >= 1.0);
                 self.merging.record(|| AddedWish { resource, colocation, is_whole, added });
@@ -208,12 +208,16 @@ impl<'a> Wishes<'a> {
                 return Some(sum);
             }
         }
+        // The colocations of a group are those of its members.
+        if self.set.release.members_share_colocations() && self.set.resource(resource).is_group() {
+            return Some(merged);
+        }
         let counting = share.counting.behind();
         let may_lower = |share: &Share<'_>| counting == Counting::Gains && share.factor < 0.0;
         if may_lower(&share) {
             return Some(merged);
         }
-        for (other, next) in self.next(how.start(resource)) {
+        for (other, next) in self.next(how.start(self.set, resource)) {
             if may_lower(&next) {
                 continue;
             }
@@ -239,7 +243,7 @@ impl<'a> Wishes<'a> {
         if how.share.sparing || self.merging.follows_all(how.share) {
             return None;
         }
-        let sum = self.plus_paths(how.tables, how.start(resource), table)?;
+        let sum = self.plus_paths(how.tables, how.start(self.set, resource), table)?;
         if self.merging.added_wishes.is_some() && sum.paths <= self.merging.wishes_left as u128 {
             return None;
         }
@@ -269,10 +273,8 @@ impl<'a> Wishes<'a> {
             if !adds_nothing(one) {
                 return false;
             }
-            let next = self
-                .next(PathStart { resource: one, towards: how.towards, opposite: false })
-                .into_iter()
-                .map(|(other, _)| other);
+            let next =
+                self.next(PathStart::of(self.set, one, how.towards, 1.0)).into_iter().map(|(other, _)| other);
             left.extend(next.filter(|other| seen.insert(*other)));
         }
         true
@@ -289,12 +291,12 @@ impl<'a> Wishes<'a> {
         }
         let WishMerge { tables, share, .. } = how;
         let table = how.table?;
-        let indirect = self.indirect_all(tables, how.start(resource))?;
+        let indirect = self.indirect_all(tables, how.start(self.set, resource))?;
         if indirect.is_empty() {
             return None;
         }
         let member = self.set.member(resource, false)?;
-        let mut merged = plus(table, &self.additions(&tables[member.get()], share), share);
+        let mut merged = plus(table, &self.own_additions(tables, member, how.towards, share), share);
         let is_kept = |(host, score): (HostIdx, AllocationScore)| {
             score >= AllocationScore::ZERO && indirect.keeps(host, score)
         };
@@ -317,6 +319,9 @@ impl<'a> Wishes<'a> {
             return self.indirect(tables, from);
         }
         let (first, last) = (self.set.member(group, false)?, self.set.member(group, true)?);
+        if self.set.release.members_share_colocations() {
+            return self.indirect(tables, PathStart { resource: first, ..from });
+        }
         let mut all = TableShift::clone(&*self.indirect(tables, PathStart { resource: first, ..from })?);
         all.then(&*self.indirect(tables, from)?);
         // At the beginning of a path, the last member stands for a group. It must not be in a circle either.
@@ -347,16 +352,47 @@ impl<'a> Wishes<'a> {
                 return None;
             }
             let member = self.set.member(other, false)?;
-            all.then(&TableShift::of(&self.additions(&tables[member.get()], share)));
+            all.then(&TableShift::of(&self.own_additions(tables, member, from.towards, share)));
             all.then(
-                &*self.indirect_all(
-                    tables,
-                    PathStart { resource: other, opposite: share.factor < 0.0, ..from },
-                )?,
+                &*self.indirect_all(tables, PathStart::of(self.set, other, from.towards, share.factor))?,
             );
         }
         self.merging.kept += all.hosts();
         Some(all)
+    }
+
+    /// Additions to a table for the wishes of a primitive itself, through the colocation of a share. If that leads from
+    /// outside to a member of a group other than the first, which has the locations of the group, these count as well.
+    pub(super) fn own_additions(
+        &self,
+        tables: &[ScoreTable],
+        resource: ResourceIdx,
+        towards: Towards,
+        share: Share<'_>,
+    ) -> Vec<AllocationScore> {
+        let (set, own) = (self.set, &tables[resource.get()]);
+        let Some(colocation) = set.colocations.get(share.colocation) else {
+            return self.additions(own, share);
+        };
+        let (here, there) = match towards {
+            Towards::Primaries => (colocation.primary, colocation.dependent),
+            Towards::Dependents => (colocation.dependent, colocation.primary),
+        };
+        // The resources that the colocation names decide, which may be groups.
+        let left = tables[here.get()].iter().filter(|(_, score)| *score >= AllocationScore::ZERO).count();
+        let is_turned = set.release.flees_from_last_host() && left == 1;
+        let turned_below = is_turned.then(|| set.resource(there).stickiness.negated());
+        let share = Share { turned_below, ..share };
+        let group = set.resource(resource).group.filter(|group| {
+            let is_inner = set.member(*group, false) != Some(resource);
+            let is_outside = set.resource(there).group != Some(*group);
+            set.release.members_count_for_group() && is_inner && is_outside && here == resource
+        });
+        let Some(group) = group else { return self.additions(own, share) };
+        let of_group = &tables[group.get()];
+        let mut both = own.clone();
+        both.update(|host, score| score.plus(of_group.get(host).unwrap_or_default()));
+        self.additions(&both, share)
     }
 
     /// The next resources on the paths from a resource, and their shares.
@@ -366,12 +402,12 @@ impl<'a> Wishes<'a> {
             Towards::Primaries => from.resource,
             Towards::Dependents => set.member(from.resource, true).unwrap_or(from.resource),
         };
-        let sign = if from.opposite { -1.0 } else { 1.0 };
+        let factor = from.factor();
         let colocations = self.list(resource, towards).iter().map(|at| (*at, &set.colocations[*at]));
         let counting = colocations.filter(|(_, one)| towards == Towards::Primaries || set.has_influence(one));
         let next = counting.map(|(at, one)| match towards {
-            Towards::Primaries => (one.primary, Share::of(set, at, sign)),
-            Towards::Dependents => (one.dependent, Share::of(set, at, sign)),
+            Towards::Primaries => (one.primary, Share::of(set, at, factor)),
+            Towards::Dependents => (one.dependent, Share::of(set, at, factor)),
         });
         next.collect()
     }

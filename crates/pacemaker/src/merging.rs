@@ -56,21 +56,24 @@ pub(super) struct Share<'a> {
     /// True if wanted hosts stay wanted.
     pub(super) sparing: bool,
     pub(super) counting: Counting,
+    /// Scores of the other resource below this one count for a negative share; none below 0 does without it.
+    pub(super) turned_below: Option<AllocationScore>,
 }
 
 impl<'a> Share<'a> {
-    /// The share of a colocation, multiplied by a sign.
-    pub(crate) fn of(set: &'a WorkingSet, at: usize, sign: f32) -> Share<'a> {
+    /// The share of a colocation, multiplied by the factor of the path to it.
+    pub(crate) fn of(set: &'a WorkingSet, at: usize, path: f32) -> Share<'a> {
         let colocation = &set.colocations[at];
         // scores are at most a million, which a 32-bit float holds exactly
         #[expect(clippy::cast_precision_loss, reason = "exact up to 2^24")]
-        let factor = sign * colocation.score.get() as f32 / AllocationScore::INFINITY.get() as f32;
+        let factor = path * colocation.score.get() as f32 / AllocationScore::INFINITY.get() as f32;
         Share { colocation: at, attribute: colocation.attribute.as_deref(), factor, ..Share::default() }
     }
 
-    /// The share of a score. A negative share of a negative score counts as 0.
+    /// The share of a score. A negative share of a negative score counts as 0, unless it is turned.
     pub(super) fn part(self, score: AllocationScore) -> AllocationScore {
-        if self.factor < 0.0 && score < AllocationScore::ZERO {
+        let is_turned = self.turned_below.is_some_and(|limit| score < limit);
+        if self.factor < 0.0 && score < AllocationScore::ZERO && !is_turned {
             return AllocationScore::ZERO;
         }
         if self.counting == Counting::Gains && (self.factor < 0.0 || score < AllocationScore::ZERO) {
@@ -105,6 +108,22 @@ pub(super) struct PathStart {
     pub(super) towards: Towards,
     /// True if colocations with negative scores turned wishes into their opposite.
     pub(super) opposite: bool,
+    /// Size of the factor of the path so far, as bits; that of 1 if only the last colocation counts.
+    pub(super) size: u32,
+}
+
+impl PathStart {
+    /// The start of paths on which wishes count by this factor so far.
+    pub(super) fn of(set: &WorkingSet, resource: ResourceIdx, towards: Towards, factor: f32) -> PathStart {
+        let size = if set.release.multiplies_shares() { factor.abs() } else { 1.0 };
+        PathStart { resource, towards, opposite: factor < 0.0, size: size.to_bits() }
+    }
+
+    /// The factor of the path so far.
+    pub(super) fn factor(self) -> f32 {
+        let size = f32::from_bits(self.size);
+        if self.opposite { -size } else { size }
+    }
 }
 
 /// Reason for not following paths to their end.

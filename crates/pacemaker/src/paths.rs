@@ -13,6 +13,7 @@ use super::index::{HostIdx, ResourceIdx};
 use super::merging::{CountedPaths, PathEnds, PathStart, Share};
 use super::score::{AllocationScore, ScoreTable};
 use super::wishes::Wishes;
+use super::working_set::WorkingSet;
 
 /// Greatest number of resources in reach of the first one.
 const MOST_RESOURCES: usize = 200;
@@ -82,6 +83,9 @@ impl<'a> PathGraph<'a> {
     /// Builds the graph; `None` if it has a group or too many resources.
     fn of(wishes: &Wishes<'a>, start: PathStart) -> Option<PathGraph<'a>> {
         let first = start.resource;
+        if start.factor().abs() != 1.0 {
+            return None;
+        }
         let mut positions = HashMap::from([(first, 0)]);
         let mut resources = vec![first];
         let mut legs = Vec::new();
@@ -90,8 +94,8 @@ impl<'a> PathGraph<'a> {
             if wishes.set.resource(resource).is_group() || resources.len() > MOST_RESOURCES {
                 return None;
             }
-            let plain = wishes.next(PathStart { resource, opposite: false, ..start }).into_iter();
-            let turned = wishes.next(PathStart { resource, opposite: true, ..start });
+            let plain = wishes.next(PathStart::of(wishes.set, resource, start.towards, 1.0)).into_iter();
+            let turned = wishes.next(PathStart::of(wishes.set, resource, start.towards, -1.0));
             for ((other, share), (_, opposite)) in plain.zip(turned) {
                 let to = *positions.entry(other).or_insert_with(|| {
                     resources.push(other);
@@ -99,6 +103,9 @@ impl<'a> PathGraph<'a> {
                 });
                 // Paths do not return to their beginning, and do not stay in place.
                 if to != 0 && to != from {
+                    if !counts_alike(wishes.set, share) {
+                        return None;
+                    }
                     let turn = SignTurn::of(wishes.set.colocations[share.colocation].score);
                     legs.push(PathLeg { from, to, turn, shares: [share, opposite] });
                 }
@@ -229,6 +236,11 @@ impl<'a> PathGraph<'a> {
     }
 }
 
+/// Returns true if a share counts alike on all paths, apart from its sign.
+fn counts_alike(set: &WorkingSet, share: Share<'_>) -> bool {
+    !set.release.multiplies_shares() || set.colocations[share.colocation].score.is_infinite()
+}
+
 /// Sums of everything that some paths add to a host, in any order.
 #[derive(Debug, Clone, Copy, Default)]
 struct HostSum {
@@ -305,7 +317,7 @@ impl<'a> Wishes<'a> {
         self.merging.work += counted.ends.len() * hosts;
         let mut sums = vec![HostSum::default(); hosts];
         for end in &counted.ends {
-            let added = self.additions(&tables[end.resource.get()], end.share);
+            let added = self.own_additions(tables, end.resource, from.towards, end.share);
             sums.iter_mut().zip(added).for_each(|(sum, score)| sum.add(score, end.count));
         }
         let is_kept = |(host, score): (HostIdx, AllocationScore)| {

@@ -147,7 +147,9 @@ impl Placer<'_> {
 
     fn assign_group(&mut self, group: ResourceIdx) {
         self.progress[group.get()] = PlacingState::Begun;
-        self.wishes.hand_down(group);
+        if !self.set.release.members_share_colocations() {
+            self.wishes.hand_down(group);
+        }
         let members = &self.set.resource(group).members;
         let shown = std::iter::once(group).chain(members.iter().copied());
         let scores = shown.map(|resource| (resource, self.tables[resource.get()].clone())).collect();
@@ -164,8 +166,7 @@ impl Placer<'_> {
 
     fn assign_primitive(&mut self, resource: ResourceIdx) {
         self.progress[resource.get()] = PlacingState::Begun;
-        self.follow_primaries(resource);
-        self.add_wishes_of_dependents(resource);
+        self.follow_colocations(resource);
         let details = self.set.resource(resource);
         if details.stopped {
             let (table, never) = (&mut self.tables[resource.get()], AllocationScore::MINUS_INFINITY);
@@ -195,7 +196,7 @@ impl Placer<'_> {
                 self.taken_from.push((host, self.preference.free[host.get()].clone()));
             }
             self.preference.placed[host.get()] += 1;
-            self.preference.free[host.get()].charge(&details.utilization);
+            self.set.charge(&mut self.preference.free[host.get()], &details.utilization);
         }
         self.progress[resource.get()] = PlacingState::Done(record.host);
         self.by_resource[resource.get()] = Some(self.records.len());

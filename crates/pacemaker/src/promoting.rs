@@ -39,8 +39,11 @@ impl Placer<'_> {
         let mut scores: Vec<PromotionScore> = Vec::new();
         for (number, instance) in set.resource(clone).members.iter().enumerate() {
             let host = self.place_of(*instance);
-            let mut score =
-                PromotionScore { instance: *instance, host, score: AllocationScore::ZERO, parts: Vec::new() };
+            let score = match host {
+                None if set.release.never_promotes_the_placeless() => AllocationScore::MINUS_INFINITY,
+                _ => AllocationScore::ZERO,
+            };
+            let mut score = PromotionScore { instance: *instance, host, score, parts: Vec::new() };
             if let Some(host) = host {
                 let own = OwnPromotion { promotion, locations: locations.get(&host), number, host };
                 self.add_own_promotion(own, &mut score);

@@ -58,6 +58,11 @@ impl<'a> Wishes<'a> {
             list.sort_by_key(|at| (rank(set, set.colocations[*at].dependent), Reverse(*at)));
         });
         set.clones().for_each(|clone| wishes.settle_clone(clone));
+        if set.release.members_share_colocations() {
+            set.resource_indices().filter(|one| set.resource(*one).is_group()).for_each(|group| {
+                wishes.share_among_members(group);
+            });
+        }
         wishes
     }
 
@@ -70,14 +75,14 @@ impl<'a> Wishes<'a> {
     }
 
     /// Passes the colocations of a clone to its instances. If every host gets an instance anyway, only those with
-    /// negative scores count, and the mandatory ones of which the clone is the dependent.
+    /// negative scores count, and the mandatory ones of which the clone is the dependent, up to Pacemaker 2.1.5.
     fn hand_to_instances(&mut self, clone: ResourceIdx) {
         self.paths.forget();
         let set = self.set;
         let score = |at: &usize| set.colocations[*at].score;
         let (mut primaries, mut dependents) =
             (self.primaries[clone.get()].clone(), self.dependents[clone.get()].clone());
-        if self.is_full(clone) {
+        if self.is_full(clone) && !set.release.full_clones_follow_all() {
             primaries
                 .retain(|at| score(at) < AllocationScore::ZERO || score(at) == AllocationScore::INFINITY);
             dependents.retain(|at| score(at) < AllocationScore::ZERO);
@@ -129,6 +134,32 @@ impl<'a> Wishes<'a> {
             for at in self.dependents[group.get()].clone() {
                 let place_in_order = |at: usize| rank(set, set.colocations[at].dependent);
                 insert(&mut self.dependents[last.get()], at, place_in_order);
+            }
+        }
+    }
+
+    /// Passes the colocations of all members of a group on: those as dependents to the first one, those as primaries to
+    /// the last one. The colocations inside the group stay with the members.
+    fn share_among_members(&mut self, group: ResourceIdx) {
+        let set = self.set;
+        let members = set.resource(group).members.as_slice();
+        self.hand_down(group);
+        let ([first, .., last], true) = (members, set.keeps_together(group)) else { return };
+        let inside = |resource: ResourceIdx| members.contains(&resource);
+        for member in &members[1..] {
+            for at in self.primaries[member.get()].clone() {
+                if !inside(set.colocations[at].primary) {
+                    let place_in_order = |at: usize| rank(set, set.colocations[at].primary);
+                    insert(&mut self.primaries[first.get()], at, place_in_order);
+                }
+            }
+        }
+        for member in &members[..members.len() - 1] {
+            for at in self.dependents[member.get()].clone() {
+                if !inside(set.colocations[at].dependent) {
+                    let place_in_order = |at: usize| rank(set, set.colocations[at].dependent);
+                    insert(&mut self.dependents[last.get()], at, place_in_order);
+                }
             }
         }
     }

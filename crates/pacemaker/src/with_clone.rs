@@ -54,7 +54,9 @@ impl Placer<'_> {
                 // In an opt-in cluster, a host with an instance is also forbidden if nothing opts in there.
                 if !places.contains(&host) {
                     self.forbid(resource, ScoreSource::With(at), host);
-                } else if self.tables[resource.get()].get(host).is_none() {
+                } else if self.tables[resource.get()].get(host).is_none()
+                    && set.release.refuses_beside_clones()
+                {
                     let never = AllocationScore::MINUS_INFINITY;
                     self.tables[resource.get()].add_or_set(host, never);
                     self.log.note_one(resource, ScoreSource::With(at), host, never);

@@ -3,6 +3,7 @@
 use super::capacity::Capacities;
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::promotion::Role;
+use super::release::Release;
 use super::score::{AllocationScore, ScoreTable};
 use super::tickets::Tickets;
 use htools_model::words;
@@ -316,6 +317,10 @@ impl FenceAction {
 /// Everything that the placement of a cluster's resources depends on.
 #[derive(Debug, Clone, Default)]
 pub struct WorkingSet {
+    /// The release of Pacemaker whose rules hold.
+    pub release: Release,
+    /// The feature set of the cluster, if no release that has it is known.
+    pub unknown_feature_set: Option<String>,
     /// The placement strategy; `None` means the default, as the cluster names no known one.
     pub strategy: Option<Strategy>,
     /// The strategy that the cluster names, if that is unknown.
@@ -447,8 +452,16 @@ impl WorkingSet {
     /// Capacity of each host without the [`charges`](Self::charges) of unsupported resources.
     pub fn room(&self) -> Vec<Capacities> {
         let mut room: Vec<Capacities> = self.hosts.iter().map(|host| host.capacity.clone()).collect();
-        self.charges.iter().for_each(|charge| room[charge.host.get()].charge(&charge.utilization));
+        self.charges.iter().for_each(|charge| self.charge(&mut room[charge.host.get()], &charge.utilization));
         room
+    }
+
+    /// Subtracts amounts from the free capacity of a host, as the release does it.
+    pub(super) fn charge(&self, free: &mut Capacities, amounts: &Capacities) {
+        match self.release.owes_missing_kinds() {
+            true => free.subtract(amounts),
+            false => free.charge(amounts),
+        }
     }
 
     /// The host at an index.

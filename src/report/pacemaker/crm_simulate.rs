@@ -1,10 +1,10 @@
-//! Scores and capacities in the format of crm_simulate, for comparisons with diff.
+//! Scores and capacities in the format of crm_simulate, for comparisons with diff. Each release has its own words.
 
 use crate::pacemaker::capacity::Capacities;
 use crate::pacemaker::placing::{AllPlaced, Assignment, PlacingEvent};
 use crate::pacemaker::promotion::{ExtraInstance, PromotionScore};
 use crate::pacemaker::{
-    AllocationScore, AttributeIdx, HostIdx, ResourceIdx, ScoreTable, WorkingSet, by_shown_name,
+    AllocationScore, AttributeIdx, HostIdx, Release, ResourceIdx, ScoreTable, WorkingSet, by_shown_name,
 };
 
 use super::container::Container;
@@ -21,13 +21,19 @@ pub fn each_line<E>(
 ) -> Result<(), E> {
     let hosts = by_shown_name(set);
     let kinds = set.hosts.iter().map(|host| container(set, &host.capacity)).collect();
-    let mut page = ScoreLines { set, hosts, kinds, tell };
+    let words = ScoreWords::of(set.release);
+    let mut tell = tell;
+    let tell = |line: &str| match words.bullet {
+        "" => tell(line),
+        bullet => tell(&format!("{bullet}{line}")),
+    };
+    let mut page = ScoreLines { set, words, hosts, kinds, tell };
     let before: Vec<&Capacities> = set.hosts.iter().map(|host| &host.capacity).collect();
     page.capacities("Original", &before)?;
     for event in &placed.events {
         match event {
             PlacingEvent::Group(scores) => page.tables("pcmk__group_assign", scores)?,
-            PlacingEvent::Clone(scores) => page.tables("pcmk__clone_allocate", scores)?,
+            PlacingEvent::Clone(scores) => page.tables(words.clone, scores)?,
             PlacingEvent::Primitive(at) => page.primitive(&placed.records[*at])?,
             PlacingEvent::Promotion { clone, scores, extra } => page.promotions(*clone, scores, *extra)?,
             PlacingEvent::Tried(record) => page.primitive(record)?,
@@ -37,8 +43,41 @@ pub fn each_line<E>(
     page.capacities("Remaining", &after)
 }
 
+/// The words of a release that differ from those of others.
+#[derive(Clone, Copy)]
+struct ScoreWords {
+    /// In front of each line.
+    bullet: &'static str,
+    /// The function that places clones.
+    clone: &'static str,
+    /// The function that charges hosts.
+    charge: &'static str,
+    /// Behind an instance without a host that could be promoted.
+    nowhere: &'static str,
+}
+
+impl ScoreWords {
+    fn of(release: Release) -> ScoreWords {
+        match release {
+            Release::V2_1_5 => ScoreWords {
+                bullet: "",
+                clone: "pcmk__clone_allocate",
+                charge: "pcmk__finalize_assignment",
+                nowhere: "on none: 0",
+            },
+            Release::V3_0 => ScoreWords {
+                bullet: "  * ",
+                clone: "pcmk__clone_assign",
+                charge: "pcmk__assign_resource",
+                nowhere: "(inactive): -INFINITY",
+            },
+        }
+    }
+}
+
 struct ScoreLines<'a, F> {
     set: &'a WorkingSet,
+    words: ScoreWords,
     hosts: Vec<HostIdx>,
     /// For each host, the order of its kinds of capacity.
     kinds: Vec<Container<'a>>,
@@ -96,14 +135,22 @@ impl<E, F: FnMut(&str) -> Result<(), E>> ScoreLines<'_, F> {
         extra: Option<ExtraInstance>,
     ) -> Result<(), E> {
         let line = |one: &PromotionScore| {
-            let host = one.host.map_or("none", |host| &self.set.host(host).name);
-            format!("{} promotion score on {host}: {}", self.set.resource(one.instance).id, one.score)
+            let id = &self.set.resource(one.instance).id;
+            match one.host {
+                Some(host) => {
+                    format!("{id} promotion score on {}: {}", self.set.host(host).name, one.score)
+                }
+                None => format!("{id} promotion score {}", self.words.nowhere),
+            }
         };
         let mut lines: Vec<String> = scores.iter().map(line).collect();
         if let (Some(extra), Some(first)) = (extra, self.set.resource(clone).members.first()) {
             let name = self.set.common_name(*first);
             let name = name.rsplit_once(':').map_or(name, |(name, _)| name);
-            lines.insert(extra.place, format!("{name}:{} promotion score on none: 0", extra.number));
+            lines.insert(
+                extra.place,
+                format!("{name}:{} promotion score {}", extra.number, self.words.nowhere),
+            );
         }
         lines.iter().try_for_each(|line| (self.tell)(line))
     }
@@ -116,7 +163,7 @@ impl<E, F: FnMut(&str) -> Result<(), E>> ScoreLines<'_, F> {
         }
         let texts = texts(self.set, &kinds, &of.utilization);
         let name = &self.set.host(host).name;
-        (self.tell)(&format!("pcmk__finalize_assignment: {} utilization on {name}:{texts}", of.id))
+        (self.tell)(&format!("{}: {} utilization on {name}:{texts}", self.words.charge, of.id))
     }
 }
 

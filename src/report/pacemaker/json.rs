@@ -43,6 +43,7 @@ impl From<AllocationScore> for ScoreView {
 pub(crate) struct PlacementDocument<'a> {
     schema: &'static str,
     generator: Generator,
+    pacemaker_version: &'static str,
     strategy: &'static str,
     nodes: Vec<PlacementNode>,
     resources: Vec<PlacementResource>,
@@ -138,6 +139,7 @@ pub(crate) fn document<'a>(
     Ok(PlacementDocument {
         schema: SCHEMA,
         generator: Generator::this(),
+        pacemaker_version: set.release.as_str(),
         strategy: placed.method(strategy).as_str(),
         nodes: set.host_indices().map(|host| node(set, placed, host)).collect(),
         resources: primitives(set).filter_map(|one| resource(&explainer, placed, changes, one)).collect(),

@@ -14,10 +14,10 @@ use crate::input::local::read_limited;
 use crate::load::merge::apply_node_options;
 use crate::model::shown::printable;
 use crate::pacemaker::cib::GuestReading;
-use crate::pacemaker::cib::change::{ChangedTicket, dated, with_tickets};
+use crate::pacemaker::cib::change::{ChangedTicket, dated, with_release, with_tickets};
 use crate::pacemaker::execute::{CibClient, LocalCluster, SIZE};
 use crate::pacemaker::working_set::{QuorumPolicy, Unsupported, WorkingSet};
-use crate::pacemaker::{AllocationScore, cib};
+use crate::pacemaker::{AllocationScore, Release, cib};
 use crate::tools::hint::WithHint;
 use crate::tools::options::{CibOptions, LoadOptions};
 use crate::tools::output::Output;
@@ -66,7 +66,8 @@ pub(super) fn load_with(
         }
         ClusterOrigin::Live => cib::read_with(LocalCluster.document()?.as_bytes(), ASKED, guests)?,
     };
-    accept(&set, &options.cib, output)?;
+    accept(&set, &options.cib, options.release, output)?;
+    options.tell_release(&set, output)?;
     Ok(set)
 }
 
@@ -82,7 +83,7 @@ pub(in crate::tools) fn read_cib(
 ) -> anyhow::Result<ReadCib> {
     let (text, source) = origin.document(what_if)?;
     let set = cib::parse(&text, &source)?;
-    accept(&set, options, output)?;
+    accept(&set, options, what_if.release, output)?;
     Ok(ReadCib { text, source, set })
 }
 
@@ -92,7 +93,17 @@ impl HplaceOptions {
     /// # Errors
     /// Those of [`read_cib`].
     pub(super) fn read_cib(&self, output: &mut Output) -> anyhow::Result<ReadCib> {
-        read_cib(&ClusterOrigin::of(self)?, &self.cib, self.what_if(), output)
+        let cib = read_cib(&ClusterOrigin::of(self)?, &self.cib, self.what_if(), output)?;
+        self.tell_release(&cib.set, output)?;
+        Ok(cib)
+    }
+
+    /// Names the version of Pacemaker whose rules are used, at higher verbosity.
+    fn tell_release(&self, set: &WorkingSet, output: &mut Output) -> anyhow::Result<()> {
+        if self.load.verbosity > 1 {
+            output.error_line(&format!("The rules are those of Pacemaker {}.", set.release))?;
+        }
+        Ok(())
     }
 
     /// The document of a Pacemaker cluster, and its source for messages.
@@ -105,7 +116,7 @@ impl HplaceOptions {
 
     /// The state in which the options look at the cluster.
     fn what_if(&self) -> WhatIf<'_> {
-        WhatIf { now: self.now, tickets: &self.tickets }
+        WhatIf { now: self.now, tickets: &self.tickets, release: self.release }
     }
 }
 
@@ -114,18 +125,22 @@ impl HplaceOptions {
 pub(in crate::tools) struct WhatIf<'a> {
     now: Option<jiff::Timestamp>,
     tickets: &'a [ChangedTicket],
+    release: Option<Release>,
 }
 
 impl WhatIf<'_> {
     /// Returns true for the present state.
     fn is_nothing(self) -> bool {
-        self.now.is_none() && self.tickets.is_empty()
+        self.now.is_none() && self.tickets.is_empty() && self.release.is_none()
     }
 
     /// The document in this state.
     fn applied(self, mut text: String, source: &str) -> anyhow::Result<String> {
         if let Some(now) = self.now {
             text = dated(&text, source, now)?;
+        }
+        if let Some(release) = self.release {
+            text = with_release(&text, source, release)?;
         }
         if !self.tickets.is_empty() {
             text = with_tickets(&text, source, self.tickets)?;
@@ -172,6 +187,14 @@ impl<'a> ClusterOrigin<'a> {
         ensure!(
             !of_ganeti || options.tickets.is_empty(),
             "options for tickets apply only to Pacemaker clusters"
+        );
+        ensure!(
+            !of_ganeti || options.release.is_none(),
+            "option --pacemaker-version applies only to Pacemaker clusters"
+        );
+        ensure!(
+            options.release.is_none() || !options.execution.exec,
+            "options --pacemaker-version and --exec exclude each other: a change of the cluster goes by its own version"
         );
         ensure!(
             options.tickets.is_empty() || !options.execution.exec,
@@ -232,7 +255,12 @@ pub(in crate::tools) fn ensure_quorum(set: &WorkingSet) -> anyhow::Result<()> {
 }
 
 /// Lists unsupported elements, refuses the cluster unless they are to be skipped, and prints warnings about it.
-fn accept(set: &WorkingSet, options: &CibOptions, output: &mut Output) -> anyhow::Result<()> {
+fn accept(
+    set: &WorkingSet,
+    options: &CibOptions,
+    release: Option<Release>,
+    output: &mut Output,
+) -> anyhow::Result<()> {
     for unsupported in &set.unsupported {
         output.error_line(&format!("Unsupported: {}", shown(unsupported)))?;
     }
@@ -241,6 +269,13 @@ fn accept(set: &WorkingSet, options: &CibOptions, output: &mut Output) -> anyhow
         anyhow!("the cluster has elements that hplace does not support")
             .hint("--skip-unsupported leaves these as they are")
     );
+    if let (Some(features), None) = (&set.unknown_feature_set, release) {
+        output.error_line(&format!(
+            "Warning: the rules of Pacemaker with the feature set {} are not known; those of {} are used",
+            printable(features, 60),
+            set.release
+        ))?;
+    }
     if let Some(host) = set.ignored_utilization.first() {
         let more = match set.ignored_utilization.len() {
             1 => String::new(),

@@ -5,7 +5,7 @@ use anyhow::bail;
 use super::affinity;
 use crate::pacemaker::cib::change::ChangedTicket;
 use crate::pacemaker::optimal::ThenGoal;
-use crate::pacemaker::{AllocationScore, PlacementMethod};
+use crate::pacemaker::{AllocationScore, PlacementMethod, Release};
 use crate::tools::cli::heading::OptionTopic;
 use crate::tools::options::affinity::AffinityChoices;
 use crate::tools::options::simulation::SimulationChoices;
@@ -37,6 +37,8 @@ pub(crate) struct HplaceOptions {
     pub now: Option<jiff::Timestamp>,
     /// Tickets in another state than in the document.
     pub tickets: Vec<ChangedTicket>,
+    /// The release of Pacemaker that is played; none: that of the document.
+    pub release: Option<Release>,
     /// `--nodes`: number of nodes lost at once, 1 or 2; none: 1.
     pub nodes_lost: Option<usize>,
     /// Lowest priority at which a resource that stays down counts; none: 1, or 0 if no priority is above 0.

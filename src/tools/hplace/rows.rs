@@ -2,10 +2,10 @@
 
 use super::commands::*;
 use super::options::HplaceOptions;
-use crate::pacemaker::AllocationScore;
 use crate::pacemaker::cib::change::{ChangedTicket, TicketChange};
 use crate::pacemaker::cib::parse_date;
 use crate::pacemaker::optimal::ThenGoal;
+use crate::pacemaker::{AllocationScore, Release};
 use crate::tools::cli::option::ArgumentKind::{Choices, Integer, Text};
 use crate::tools::cli::{Given, Heading, OperandWords, OptionDef, Spec, ValueError, example};
 use crate::tools::options::affinity::*;
@@ -93,6 +93,13 @@ pub(crate) const SPEC: Spec<HplaceOptions> = Spec {
                 o.now = Some(now.ok_or_else(|| g.out_of_range("a date such as 2026-11-25 18:30"))?);
                 Ok(())
             })
+            .added()
+            .only(PACEMAKER),
+        &HplaceDef::new("pacemaker-version", "play this version: 2.1.5 or 3.0")
+            .more("2.1.5 stands for all older ones, 3.0 for 3.0.0 to 3.0.2.")
+            .otherwise("by the crm_feature_set of the CIB")
+            .under(Heading::Pacemaker)
+            .takes("VERSION", Choices(Release::WORDS), |o, g| g.choice().map(|word| o.release = word.parse().ok()))
             .added()
             .only(PACEMAKER),
         &HplaceDef::addition("grant", "look at the Pacemaker cluster with this ticket granted")

@@ -7,13 +7,13 @@ mod graph;
 mod guests;
 mod promotables;
 mod rarer;
+pub mod simulator;
 mod summary;
 pub mod upstream;
 
 use std::fs;
 use std::io;
-use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,6 +23,7 @@ use serde_json::Value;
 
 use super::Only;
 use cib::Dimensions;
+use simulator::{Simulator, in_former_words};
 
 /// Number of small clusters in a run.
 const SMALL: u64 = 1000;
@@ -235,6 +236,7 @@ fn numbers(only: Option<&Only>) -> Vec<u64> {
 /// # Errors
 /// If crm_simulate is not installed, files cannot be written, or no kind of cluster is named so.
 pub fn run(
+    simulator: &Simulator,
     seed: u64,
     jobs: usize,
     only: Option<&Only>,
@@ -295,7 +297,7 @@ pub fn run(
                 text = guests::with_guests(&text, special.failures, &mut random);
             }
             fs::write(&file, text)?;
-            let verdict = compare(&file, with_guests.is_some())?;
+            let verdict = compare(simulator, &file, with_guests.is_some())?;
             let mut counts = counts.lock().expect("no thread panics while counting");
             let counts = match special {
                 Some(at) => &mut counts.1[at],
@@ -344,41 +346,34 @@ enum Verdict {
     Different(String),
 }
 
-fn compare(file: &PathBuf, guests: bool) -> io::Result<Verdict> {
-    let dot = file.with_extension("dot");
-    let theirs =
-        Command::new("crm_simulate").arg("-x").arg(file).args(["-R", "-s", "-U", "-D"]).arg(&dot).output();
-    let theirs = theirs.map_err(|e| {
-        let hint = "crm_simulate cannot be run (Debian: pacemaker-cli-utils)";
-        io::Error::new(e.kind(), format!("{hint}: {e}"))
-    })?;
+fn compare(simulator: &Simulator, file: &Path, guests: bool) -> io::Result<Verdict> {
     // Some promotable clones run into an assertion.
-    if theirs.status.signal().is_some() {
-        return Ok(Verdict::Aborted);
-    }
-    let ours = ours(file, "--crm-simulate-format")?;
-    let their_answer = String::from_utf8_lossy(&theirs.stdout).into_owned();
+    let Some(answer) = simulator.answer(file)? else { return Ok(Verdict::Aborted) };
+    let ours = |option: &str| ours(simulator, file, option);
+    let document = || -> io::Result<Value> {
+        Ok(serde_json::from_slice(&ours("--json")?.stdout).unwrap_or(Value::Null))
+    };
+    let scores = ours("--crm-simulate-format")?;
     let is_answer =
         |line: &&str| ["Original: ", "Remaining: ", "pcmk__"].iter().any(|start| line.starts_with(start));
-    let theirs: Vec<&str> = their_answer.lines().filter(is_answer).collect();
-    let said = String::from_utf8_lossy(&ours.stderr);
+    let theirs: Vec<&str> =
+        answer.text.lines().filter(is_answer).filter(|line| !is_promotion(line)).collect();
+    let said = String::from_utf8_lossy(&scores.stderr);
     if said.contains(REFUSED) || guests && said.contains(UNCLEAR) {
         return Ok(Verdict::Refused);
     }
-    let text = String::from_utf8_lossy(&ours.stdout).into_owned();
-    // Pacemaker lists equal promotion scores in an order that is not compared; the graph tells who is promoted.
-    let mine: Vec<&str> = text.lines().filter(|line| !line.contains(" promotion score on ")).collect();
-    let their_graph = graph::closure(&fs::read_to_string(&dot)?);
-    fs::remove_file(&dot)?;
+    let text = in_former_words(&String::from_utf8_lossy(&scores.stdout));
+    let mine: Vec<&str> = text.lines().filter(|line| !is_promotion(line)).collect();
+    let their_graph = graph::closure(&answer.dot);
     if mine == theirs && !theirs.is_empty() && guests {
-        let deeds = summary::theirs(&their_answer);
-        return Ok(match summary::difference(&deeds, &summary::ours(&document(file)?)) {
+        let deeds = summary::theirs(&answer.text);
+        return Ok(match summary::difference(&deeds, &summary::ours(&document()?)) {
             None => Verdict::Same { actions: deeds.len(), pairs: 0 },
             Some(difference) => Verdict::Different(format!("  {difference}")),
         });
     }
     if mine == theirs && !theirs.is_empty() {
-        let my_graph = graph::closure(&String::from_utf8_lossy(&self::ours(file, "--dot")?.stdout));
+        let my_graph = graph::closure(&String::from_utf8_lossy(&ours("--dot")?.stdout));
         let difference = graph::difference(&my_graph, &their_graph);
         return Ok(match difference.first() {
             None => Verdict::Same { actions: their_graph.actions.len(), pairs: their_graph.order.len() },
@@ -387,7 +382,7 @@ fn compare(file: &PathBuf, guests: bool) -> io::Result<Verdict> {
             }
         });
     }
-    if depends_on_order(file)? {
+    if depends_on_order(&document()?) {
         return Ok(Verdict::OrderDependent);
     }
     if places(&mine).is_some() && places(&mine) == places(&theirs) && mine.last() == theirs.last() {
@@ -399,7 +394,7 @@ fn compare(file: &PathBuf, guests: bool) -> io::Result<Verdict> {
         "  crm_simulate: {}\n  hplace:       {}\n{}",
         line(&theirs),
         line(&mine),
-        String::from_utf8_lossy(&ours.stderr)
+        said
     )))
 }
 
@@ -416,17 +411,20 @@ fn places(lines: &[&str]) -> Option<Vec<String>> {
     lines.iter().any(|line| line.starts_with("pcmk__clone_allocate: ")).then_some(places)
 }
 
-fn ours(file: &Path, option: &str) -> io::Result<Output> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
-    command.env_remove("HTOOLS").arg("hplace").arg("-x").arg(file).arg(option).output()
+/// Tells if a line is a promotion score. Pacemaker lists equal ones in an order that is not compared; the graph tells
+/// who is promoted.
+fn is_promotion(line: &str) -> bool {
+    line.contains(" promotion score ")
 }
 
-fn document(file: &Path) -> io::Result<Value> {
-    Ok(serde_json::from_slice(&ours(file, "--json")?.stdout).unwrap_or(Value::Null))
+fn ours(simulator: &Simulator, file: &Path, option: &str) -> io::Result<Output> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+    command.env_remove("HTOOLS").arg("hplace").arg("-x").arg(file).arg(option);
+    command.args(["--pacemaker-version", simulator.release().as_str()]).output()
 }
 
 /// Tells if hplace reports that the answer depends on more than the CIB.
-fn depends_on_order(file: &Path) -> io::Result<bool> {
-    let resources = document(file)?["resources"].as_array().cloned().unwrap_or_default();
-    Ok(resources.iter().any(|resource| resource["order_dependent"] == true))
+fn depends_on_order(document: &Value) -> bool {
+    let resources = document["resources"].as_array().cloned().unwrap_or_default();
+    resources.iter().any(|resource| resource["order_dependent"] == true)
 }

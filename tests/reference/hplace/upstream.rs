@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::simulator::Simulator;
 use super::{Verdict, compare};
 
 /// Names in documents of Pacemaker 3, and those that the installed crm_simulate (2.1.5) knows.
@@ -58,7 +59,7 @@ impl ComparedDocuments {
 ///
 /// # Errors
 /// If the directory has no documents, crm_simulate is not installed, or files cannot be written.
-pub fn run(directory: &Path, work: &Path) -> io::Result<ComparedDocuments> {
+pub fn run(simulator: &Simulator, directory: &Path, work: &Path) -> io::Result<ComparedDocuments> {
     fs::create_dir_all(work)?;
     let entries = fs::read_dir(directory)?.collect::<io::Result<Vec<_>>>()?;
     let mut files: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
@@ -74,13 +75,13 @@ pub fn run(directory: &Path, work: &Path) -> io::Result<ComparedDocuments> {
         let text = FORMER.iter().fold(text, |text, (new, former)| text.replace(new, former));
         let copy = work.join(&name);
         fs::write(&copy, text)?;
-        if super::ours(&copy, "--crm-simulate-format")?.status.code() == Some(1) {
+        if super::ours(simulator, &copy, "--crm-simulate-format")?.status.code() == Some(1) {
             counts.left_out += 1;
             continue;
         }
         // With guest nodes, hplace refuses the graph.
-        let has_graph = super::ours(&copy, "--dot")?.status.code() != Some(1);
-        match compare(&copy, !has_graph)? {
+        let has_graph = super::ours(simulator, &copy, "--dot")?.status.code() != Some(1);
+        match compare(simulator, &copy, !has_graph)? {
             Verdict::Same { .. } => counts.same += 1,
             Verdict::OtherNumbers => counts.other_numbers += 1,
             Verdict::OrderDependent => counts.order_dependent += 1,

@@ -11,7 +11,9 @@ use jiff::Timestamp;
 use roxmltree::{Document, Node};
 use serde::{Deserialize, Serialize};
 
+use super::super::release::Release;
 use super::document::{self, child, children, id};
+use super::feature_set::FeatureSet;
 use super::roles::is_promoted;
 use htools_ganeti::input::error::{LoadError, Result};
 use htools_ganeti::load::lookup::hint;
@@ -256,17 +258,40 @@ impl PinSurvey {
 /// # Errors
 /// Fails if it is no document of a cluster.
 pub fn dated(text: &str, source: &str, now: Timestamp) -> Result<String> {
-    const DATE: &str = "execution-date";
+    let seconds = now.as_second().to_string();
+    with_root_attribute(text, source, "execution-date", |_| Some(seconds))
+}
+
+/// The document as if every node of its cluster ran a release of Pacemaker. The feature set stays if it is played as that
+/// release in any case.
+///
+/// # Errors
+/// Fails if it is no document of a cluster.
+pub fn with_release(text: &str, source: &str, release: Release) -> Result<String> {
+    with_root_attribute(text, source, "crm_feature_set", |features| {
+        let differs = FeatureSet::of(features.unwrap_or_default()).release() != release;
+        differs.then(|| release.feature_set().to_owned())
+    })
+}
+
+/// The document with another value of an attribute of its root. The present value is passed to `new`; without a result,
+/// the document stays as it is.
+fn with_root_attribute(
+    text: &str,
+    source: &str,
+    name: &str,
+    new: impl FnOnce(Option<&str>) -> Option<String>,
+) -> Result<String> {
     let document = document::parse(text, source)?;
     let root = document.root_element();
-    let seconds = now.as_second();
-    let (range, new) = match root.attribute_node(DATE) {
-        Some(said) => (said.range_value(), seconds.to_string()),
+    let Some(new) = new(root.attribute(name)) else { return Ok(text.to_owned()) };
+    let (range, new) = match root.attribute_node(name) {
+        Some(said) => (said.range_value(), new),
         None => {
-            let name = |letter: char| !letter.is_whitespace() && !matches!(letter, '>' | '/');
+            let name_ends = |letter: char| letter.is_whitespace() || matches!(letter, '>' | '/');
             let tag = &text[root.range().start..];
-            let end = root.range().start + tag.find(|letter| !name(letter)).unwrap_or(tag.len());
-            (end..end, format!(r#" {DATE}="{seconds}""#))
+            let end = root.range().start + tag.find(name_ends).unwrap_or(tag.len());
+            (end..end, format!(r#" {name}="{new}""#))
         }
     };
     Ok([&text[..range.start], &new, &text[range.end..]].concat())

@@ -1,5 +1,7 @@
 //! Feature sets: abilities of the oldest member of a cluster, or of the node that recorded an operation.
 
+use super::super::release::Release;
+
 /// Numbers of a feature set; missing ones are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FeatureSet([u64; 3]);
@@ -11,6 +13,21 @@ impl FeatureSet {
     pub(super) const NOTES_FENCING_PARAMETERS: FeatureSet = FeatureSet([3, 16, 0]);
     /// The last one without utilization of nodes in the status.
     pub(super) const LAST_WITHOUT_TRANSIENT_UTILIZATION: FeatureSet = FeatureSet([3, 16, 1]);
+
+    /// The first one after those of Pacemaker 3.0.
+    const AFTER_3_0: FeatureSet = FeatureSet([3, 21, 0]);
+
+    /// The release whose rules hold in a cluster with this feature set.
+    pub(super) fn release(self) -> Release {
+        if self >= FeatureSet::of(Release::V3_0.feature_set()) { Release::V3_0 } else { Release::V2_1_5 }
+    }
+
+    /// Returns true if no known release has this feature set: it is newer than all, or between two of them.
+    pub(super) fn is_unknown(self) -> bool {
+        let is_between =
+            self > FeatureSet::of(Release::V2_1_5.feature_set()) && self.release() == Release::V2_1_5;
+        is_between || self >= FeatureSet::AFTER_3_0
+    }
 
     /// Parses a feature set: `3.16.1`.
     pub(super) fn of(text: &str) -> FeatureSet {

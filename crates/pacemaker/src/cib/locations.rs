@@ -119,13 +119,18 @@ impl<'a, 'i> Reader<'a, 'i> {
                 hosts.filter(|(at, host)| rules::holds(rule, host, set.coordinator == Some(*at), &self.clock))
             {
                 let score = match rule.attribute("score-attribute") {
-                    Some(name) => node
-                        .attribute(name)
-                        .map_or(AllocationScore::MINUS_INFINITY, |text| score_of(text, self.health)),
+                    Some(name) => match node.attribute(name) {
+                        Some(text) => score_of(text, self.health),
+                        None if set.release.forbids_without_score_attribute() => {
+                            AllocationScore::MINUS_INFINITY
+                        }
+                        None => continue,
+                    },
                     None => score(self.source, rule)?,
                 };
-                // Pacemaker quirk: rules of this kind start from the host's own score.
-                scored.push((host, if rules::is_any(rule) { node.worth().plus(score) } else { score }));
+                // Pacemaker quirk: up to 2.1.5, rules of this kind start from the host's own score.
+                let starts_from_host = rules::is_any(rule) && set.release.adds_hosts_to_alternatives();
+                scored.push((host, if starts_from_host { node.worth().plus(score) } else { score }));
             }
             scored.into_iter().for_each(|(host, score)| push(is_promoted(role), host, score));
         }

@@ -319,6 +319,10 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// Reads the options of the whole cluster.
     fn read_options(&mut self) {
+        let features = self.feature_set();
+        self.set.release = features.release();
+        self.set.unknown_feature_set =
+            self.root.attribute("crm_feature_set").filter(|_| features.is_unknown()).map(str::to_owned);
         let first = "cib-bootstrap-options";
         let options = self.section("crm_config");
         let options = options
@@ -335,7 +339,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         if let Some("off" | "poweroff") = property(&options, "stonith-action") {
             self.set.fence_action = FenceAction::Off;
         }
-        self.set.concurrent_fencing = options.flag("concurrent-fencing", false);
+        self.set.concurrent_fencing =
+            options.flag("concurrent-fencing", self.set.release.fences_concurrently());
         self.set.stop_all = options.flag("stop-all-resources", false);
         self.maintenance_mode = options.flag("maintenance-mode", false);
         self.startup_fencing = options.flag("startup-fencing", true);

@@ -55,7 +55,7 @@ pub(super) fn all_placed(
     placed.remaining = set.room();
     for record in &placed.records {
         if let Some(host) = record.host {
-            placed.remaining[host.get()].charge(&set.resource(record.resource).utilization);
+            set.charge(&mut placed.remaining[host.get()], &set.resource(record.resource).utilization);
         }
     }
     let bounds = bound::most(rules, &value.placed);

@@ -144,7 +144,7 @@ impl<'a> PlacingRules<'a> {
         let mut room = set.room();
         for resource in set.resource_indices() {
             if let Some(host) = self.fixed[resource.get()] {
-                room[host.get()].charge(&set.resource(resource).utilization);
+                set.charge(&mut room[host.get()], &set.resource(resource).utilization);
                 self.occupied[host.get()] = true;
             }
         }

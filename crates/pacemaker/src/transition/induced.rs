@@ -46,6 +46,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
         changes,
         causes,
         held: vec![false; count],
+        unstarted: vec![false; count],
         restarts_with_group: vec![false; count],
         unmatched: Vec::new(),
         waits: vec![false; count],
@@ -161,12 +162,18 @@ impl InducedChanges<'_> {
                 if self.set.resource(need.then).is_primitive()
                     && !matches!(need.why, WaitReason::Machine(_))
                     && (!is_group(need.first) || self.set.resource(need.first).managed)
-                    && firsts().any(|first| stops(self.of(*first))) =>
+                    && firsts().any(|first| stops(self.of(*first)) || self.starts_before(need, *first)) =>
             {
                 ResourceChange::Move { from, to }
             }
             _ => now,
         }
+    }
+
+    /// Returns true if the start of a member of a group ends the live migration of the next one.
+    fn starts_before(&self, need: &Need, member: ResourceIdx) -> bool {
+        let is_in_group = matches!(need.why, WaitReason::Group(_));
+        is_in_group && self.set.release.restarts_after_members() && self.of(member).comes_up()
     }
 
     /// Keeps resources from starting that have a mandatory colocation to a primitive that could start but does not. The
@@ -248,6 +255,23 @@ impl InducedChanges<'_> {
         for (member, _) in set.groups().flat_map(|group| self.held_members(group)).collect::<Vec<_>>() {
             if set.is_managed(member) && !std::mem::replace(&mut self.held[member.get()], true) {
                 self.again = true;
+            }
+        }
+        if set.release.starts_only_before_the_stoppable() {
+            set.groups().for_each(|group| self.block_starts(group));
+        }
+    }
+
+    /// Keeps members of a group from starting if the next one runs and cannot be stopped.
+    fn block_starts(&mut self, group: ResourceIdx) {
+        let set = self.set;
+        for pair in set.in_order(group).windows(2) {
+            let (member, next) = (pair[0], set.resource(pair[1]));
+            let runs = next.active.is_some() && next.condition != RunCondition::Supposed;
+            let is_stuck = runs && (!set.is_managed(pair[1]) || self.held[pair[1].get()]);
+            if is_stuck && set.is_managed(member) && matches!(self.of(member), ResourceChange::Start(_)) {
+                self.unstarted[member.get()] = true;
+                self.set(member, self.of(member).not_started(), WaitReason::Group(group));
             }
         }
     }

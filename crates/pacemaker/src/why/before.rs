@@ -38,7 +38,7 @@ impl EarlierPlaced {
     fn add(&mut self, set: &WorkingSet, record: &Assignment) {
         if let Some(host) = record.host {
             self.on[host.get()].push(record.resource);
-            self.free[host.get()].charge(&set.resource(record.resource).utilization);
+            set.charge(&mut self.free[host.get()], &set.resource(record.resource).utilization);
         }
     }
 

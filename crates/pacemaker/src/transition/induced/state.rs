@@ -25,6 +25,8 @@ pub(super) struct InducedChanges<'a> {
     pub(super) causes: Vec<Option<WaitReason>>,
     /// By resource; true if it should be stopped but cannot, or is behind such a resource.
     pub(super) held: Vec<bool>,
+    /// By resource; true if it should start but cannot, as the next member of its group cannot be stopped.
+    pub(super) unstarted: Vec<bool>,
     /// By resource; true if it restarts only because its group does, as its first member.
     pub(super) restarts_with_group: Vec<bool>,
     /// By resource; true if its host has no instance of a clone that it needs, and with which it interleaves.
@@ -95,6 +97,10 @@ impl InducedChanges<'_> {
                 || restarts()
                 || self.waits[need.first.get()]
         };
+        // The same applies if a member cannot start.
+        if self.unstarted[first.get()] && !counts() {
+            return false;
+        }
         let is_held = self.held[first.get()] && counts();
         is_held || self.is_blocked(first) || self.of(first).lasts_on(self.set).is_none()
     }

@@ -1,0 +1,109 @@
+//! Releases of Pacemaker whose rules for places and actions are known, and the rules in which they differ.
+
+use htools_model::words;
+
+words!(
+    /// The release of Pacemaker that is played.
+    #[derive(Default)]
+    pub Release, "Pacemaker version" {
+        /// 2.1.5, and every older one.
+        #[default]
+        V2_1_5 = "2.1.5",
+        /// 3.0.0 to 3.0.2.
+        V3_0 = "3.0",
+    }
+);
+
+impl Release {
+    /// The feature set that a cluster of this release has (`crm_feature_set`).
+    pub(crate) fn feature_set(self) -> &'static str {
+        match self {
+            Release::V2_1_5 => "3.16.1",
+            Release::V3_0 => "3.20.0",
+        }
+    }
+
+    /// Returns true if the instances of a clone follow all its colocations, even if every host gets one anyway.
+    pub(crate) fn full_clones_follow_all(self) -> bool {
+        self >= Release::V3_0
+    }
+
+    /// Returns true if the first resource on a host counts in full for a kind of capacity that the host does not have.
+    pub(crate) fn owes_missing_kinds(self) -> bool {
+        self >= Release::V3_0
+    }
+
+    /// Returns true if the factors of all colocations on a path count, and not only that of the last one.
+    pub(crate) fn multiplies_shares(self) -> bool {
+        self >= Release::V3_0
+    }
+
+    /// Returns true if the first member of a group follows the colocations of all its members, and if the last one is
+    /// wanted by the dependents of all of them.
+    pub(crate) fn members_share_colocations(self) -> bool {
+        self >= Release::V3_0
+    }
+
+    /// Returns true if the locations of a group count for colocations with any of its members.
+    pub(crate) fn members_count_for_group(self) -> bool {
+        self >= Release::V3_0
+    }
+
+    /// Returns true if a resource leaves the last host that is left to another one which keeps away from it: the hosts
+    /// that the other one avoids become wanted.
+    pub(crate) fn flees_from_last_host(self) -> bool {
+        self >= Release::V3_0
+    }
+
+    /// Returns true if mandatory colocations count before all others for the place of their dependent, and mandatory
+    /// dependents before optional primaries.
+    pub(crate) fn follows_mandatory_first(self) -> bool {
+        self >= Release::V3_0
+    }
+
+    /// Returns true if instances that are groups are tried on their hosts even if a member failed.
+    pub(crate) fn tries_failed_groups(self) -> bool {
+        self >= Release::V3_0
+    }
+
+    /// Returns true if a mandatory colocation with a clone forbids, in an opt-in cluster, hosts with an instance of it on
+    /// which nothing opts in.
+    pub(crate) fn refuses_beside_clones(self) -> bool {
+        self < Release::V3_0
+    }
+
+    /// Returns true if an instance without a host has the promotion score minus infinity, and not 0.
+    pub(crate) fn never_promotes_the_placeless(self) -> bool {
+        self >= Release::V3_0
+    }
+
+    /// Returns true if several hosts are fenced at the same time unless the cluster says otherwise.
+    pub(crate) fn fences_concurrently(self) -> bool {
+        self >= Release::V3_0
+    }
+
+    /// Returns true if location rules of which one expression is enough add the host's own score to theirs.
+    pub(crate) fn adds_hosts_to_alternatives(self) -> bool {
+        self < Release::V3_0
+    }
+
+    /// Returns true if a location rule that takes its score from a node attribute forbids hosts without it.
+    pub(crate) fn forbids_without_score_attribute(self) -> bool {
+        self < Release::V3_0
+    }
+
+    /// Returns true if a member of a group gives up its live migration when the member before it starts.
+    pub(crate) fn restarts_after_members(self) -> bool {
+        self >= Release::V3_0
+    }
+
+    /// Returns true if a member of a group is not started if the next one runs and cannot be stopped.
+    pub(crate) fn starts_only_before_the_stoppable(self) -> bool {
+        self >= Release::V3_0
+    }
+
+    /// Returns true if an instance that would leave its host is tried again at once without the host that it chose.
+    pub(crate) fn retries_at_once(self) -> bool {
+        self >= Release::V3_0
+    }
+}

@@ -1,0 +1,122 @@
+//! The releases of Pacemaker: answers of crm_simulate 3.0.0 on clusters that show one of its rules each.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use htools::pacemaker::cib::change::with_release;
+use htools::pacemaker::working_set::WorkingSet;
+use htools::pacemaker::{Release, cib, place};
+use htools::report::pacemaker::crm_simulate;
+
+/// The lines of scores and capacities in an answer.
+fn score_lines(answer: &str) -> Vec<String> {
+    let is_score = |line: &&str| {
+        let begins = |beginning: &&str| line.trim_start_matches("  * ").starts_with(beginning);
+        ["Original: ", "Remaining: ", "pcmk__"].iter().any(begins) || line.contains(" promotion score ")
+    };
+    answer.lines().filter(is_score).map(str::to_owned).collect()
+}
+
+/// The lines that hplace prints.
+fn own_lines(set: &WorkingSet) -> Vec<String> {
+    let placed = place(set, set.strategy()).unwrap();
+    let mut lines = Vec::new();
+    let keep = |line: &str| -> Result<(), std::convert::Infallible> {
+        lines.push(line.to_owned());
+        Ok(())
+    };
+    crm_simulate::each_line(set, &placed, keep).unwrap();
+    lines
+}
+
+/// The names of nodes by resource, as far as they have a place.
+fn places(set: &WorkingSet) -> BTreeSet<(String, String)> {
+    let placed = place(set, set.strategy()).unwrap();
+    let place = |resource| {
+        let host = placed.host(resource)?;
+        Some((set.resource(resource).id.clone(), set.host(host).name.clone()))
+    };
+    set.resource_indices().filter_map(place).collect()
+}
+
+/// The recorded clusters of Pacemaker 3.0.
+pub fn of_pacemaker_3() -> BTreeSet<PathBuf> {
+    crate::pacemaker::recorded("release-3.0", 19)
+}
+
+#[test]
+fn same_scores_as_pacemaker_3() {
+    let files = of_pacemaker_3();
+    let mut with_other_scores = 0;
+    let mut elsewhere = 0;
+    for file in files {
+        let name = file.display().to_string();
+        let text = fs::read_to_string(&file).unwrap();
+        let set = cib::parse(&text, &name).unwrap();
+        assert_eq!((set.release, set.unknown_feature_set.as_deref()), (Release::V3_0, None), "{name}");
+        assert_eq!(set.unsupported, [], "{name}");
+        let theirs = score_lines(&fs::read_to_string(file.with_extension("txt")).unwrap());
+        assert!(theirs.len() > 3, "{name}");
+        assert_eq!(own_lines(&set), theirs, "{name}");
+        // The other release answers differently, or the cluster would show no rule.
+        let older = with_release(&text, &name, Release::V2_1_5).unwrap();
+        let older = cib::parse(&older, &name).unwrap();
+        assert_eq!(older.release, Release::V2_1_5, "{name}");
+        let bare = |line: &String| {
+            let line = line.trim_start_matches("  * ");
+            line.replace("clone_allocate", "clone_assign").replace("finalize_assignment", "assign_resource")
+        };
+        let [older_lines, newer_lines] =
+            [own_lines(&older), theirs].map(|lines| lines.iter().map(bare).collect::<Vec<_>>());
+        with_other_scores += usize::from(older_lines != newer_lines);
+        elsewhere += usize::from(places(&older) != places(&set));
+    }
+    // One cluster shows an exception from a rule, and three show rules of the order of actions.
+    assert_eq!((with_other_scores, elsewhere), (15, 6));
+}
+
+#[test]
+fn the_feature_set_tells_the_release() {
+    let cluster = Path::new("tests/fixtures/pacemaker/release-3.0/chain.xml");
+    let text = fs::read_to_string(cluster).unwrap();
+    let known = |features: &str| {
+        let text = text.replace(r#"crm_feature_set="3.20.0""#, features);
+        let set = cib::parse(&text, "x").unwrap();
+        (set.release, set.unknown_feature_set)
+    };
+    let of = |features: &str| known(&format!(r#"crm_feature_set="{features}""#));
+    let unknown = |features: &str| Some(features.to_owned());
+    assert_eq!(known(""), (Release::V2_1_5, None));
+    assert_eq!(of("3.0.14"), (Release::V2_1_5, None));
+    assert_eq!(of("3.16.1"), (Release::V2_1_5, None));
+    assert_eq!(of("3.17.4"), (Release::V2_1_5, unknown("3.17.4")));
+    assert_eq!(of("3.20.0"), (Release::V3_0, None));
+    assert_eq!(of("3.20.5"), (Release::V3_0, None));
+    assert_eq!(of("3.21.0"), (Release::V3_0, unknown("3.21.0")));
+}
+
+#[test]
+fn a_document_of_another_release_is_read_as_of_the_named_one() {
+    let text = r#"<cib crm_feature_set="3.16.1" epoch="1"><configuration/></cib>"#;
+    let with = |text: &str, release| with_release(text, "x", release).unwrap();
+    assert_eq!(with(text, Release::V2_1_5), text);
+    let newer = with(text, Release::V3_0);
+    assert_eq!(newer, text.replace("3.16.1", "3.20.0"));
+    assert_eq!(with(&newer, Release::V2_1_5), text);
+    let without = r#"<cib epoch="1"/>"#;
+    assert_eq!(with(without, Release::V2_1_5), without);
+    assert_eq!(with(without, Release::V3_0), r#"<cib crm_feature_set="3.20.0" epoch="1"/>"#);
+}
+
+#[test]
+fn several_nodes_are_fenced_at_once_since_3() {
+    let concurrent = |features: &str, option: &str| {
+        let text = format!(
+            r#"<cib crm_feature_set="{features}"><configuration><crm_config><cluster_property_set id="o">{option}</cluster_property_set></crm_config><nodes/><resources/><constraints/></configuration><status/></cib>"#
+        );
+        cib::parse(&text, "x").unwrap().concurrent_fencing
+    };
+    let option = r#"<nvpair id="c" name="concurrent-fencing" value="false"/>"#;
+    assert!(!concurrent("3.16.1", "") && concurrent("3.20.0", "") && !concurrent("3.20.0", option));
+}

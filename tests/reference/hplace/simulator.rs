@@ -1,0 +1,110 @@
+//! The crm_simulate with which hplace is compared: the installed one, or that of another system.
+
+use std::fs;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use htools::pacemaker::Release;
+
+/// Names of functions in the answers of Pacemaker 3.0, and those that 2.1.5 has for them.
+const FORMER: [(&str, &str); 2] = [
+    ("pcmk__clone_assign: ", "pcmk__clone_allocate: "),
+    ("pcmk__assign_resource: ", "pcmk__finalize_assignment: "),
+];
+
+/// A crm_simulate.
+#[derive(Debug, Clone)]
+pub struct Simulator {
+    /// The root directory of its system; none for this one.
+    root: Option<PathBuf>,
+    /// Its release.
+    release: Release,
+}
+
+/// An answer of crm_simulate, in the words of Pacemaker 2.1.5.
+pub struct Answer {
+    /// The lines of its standard output, without bullets.
+    pub text: String,
+    /// Its graph.
+    pub dot: String,
+}
+
+impl Simulator {
+    /// Finds the crm_simulate of the system in a directory, or the installed one.
+    ///
+    /// # Errors
+    /// Fails if it cannot be run.
+    pub fn find(root: Option<&Path>) -> io::Result<Simulator> {
+        let mut simulator = Simulator { root: root.map(Path::to_owned), release: Release::default() };
+        let version = simulator.output(&["--version"])?;
+        if String::from_utf8_lossy(&version.stdout).starts_with("Pacemaker 3.") {
+            simulator.release = Release::V3_0;
+        }
+        Ok(simulator)
+    }
+
+    /// The release that hplace must play to give the same answers.
+    pub fn release(&self) -> Release {
+        self.release
+    }
+
+    /// Its answer about a document; `None` if an assertion of it fails.
+    ///
+    /// # Errors
+    /// Fails if it cannot be run, or if files cannot be read or written.
+    pub fn answer(&self, file: &Path) -> io::Result<Option<Answer>> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let (inside, copied) = match &self.root {
+            None => (file.to_owned(), None),
+            Some(root) => {
+                let inside = PathBuf::from(format!("/tmp/htools-{}-{number}.xml", std::process::id()));
+                let copy = root.join(inside.strip_prefix("/").unwrap_or(&inside));
+                fs::copy(file, &copy)?;
+                (inside, Some(copy))
+            }
+        };
+        let dot = inside.with_extension("dot");
+        let (inside, drawn) = (inside.to_string_lossy(), dot.to_string_lossy());
+        let output = self.output(&["-x", &inside, "-R", "-s", "-U", "-D", &drawn])?;
+        let drawn = copied.as_ref().map_or(dot, |copy| copy.with_extension("dot"));
+        let graph = fs::read_to_string(&drawn);
+        for file in copied.iter().chain([&drawn]) {
+            // crm_simulate does not write a graph if it fails.
+            let _ = fs::remove_file(file);
+        }
+        if output.status.signal().is_some() {
+            return Ok(None);
+        }
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        Ok(Some(Answer { text: in_former_words(&text), dot: graph? }))
+    }
+
+    fn output(&self, arguments: &[&str]) -> io::Result<Output> {
+        let mut command = match &self.root {
+            None => Command::new("crm_simulate"),
+            Some(root) => {
+                let mut command = Command::new("chroot");
+                command.arg(root).arg("crm_simulate");
+                command
+            }
+        };
+        command.args(arguments).output().map_err(|e| {
+            let hint = "crm_simulate cannot be run (Debian: pacemaker-cli-utils)";
+            io::Error::new(e.kind(), format!("{hint}: {e}"))
+        })
+    }
+}
+
+/// An answer in the words of Pacemaker 2.1.5, without bullets.
+pub fn in_former_words(answer: &str) -> String {
+    let former = |line: &str| {
+        let line = line.trim_start().trim_start_matches("* ");
+        let known = FORMER.iter().find_map(|(new, former)| Some((former, line.strip_prefix(new)?)));
+        known.map_or_else(|| line.to_owned(), |(former, rest)| format!("{former}{rest}"))
+    };
+    answer.lines().map(|line| former(line) + "\n").collect()
+}
