@@ -20,7 +20,9 @@ pub(super) fn unsupported_reason(rule: Node<'_, '_>) -> Option<&'static str> {
             "expression" if part.attribute("value-source").is_some_and(|from| from != "literal") => {
                 "a value from the resource"
             }
-            "expression" if matches!(word("type"), "version") => "a comparison of versions",
+            "expression" if word("type") == VERSION && !is_version(word("value")) => {
+                "a comparison with a version that is no list of numbers"
+            }
             "expression" if known(word("operation")) => continue,
             "expression" => "an unknown operation",
             "date_expression" => match dates::unsupported_reason(part) {
@@ -45,6 +47,22 @@ pub(super) fn is_role(text: &str) -> bool {
 /// promoted resources concern no host.
 pub(super) fn is_role_of_all(text: &str) -> bool {
     matches!(text, "" | "Slave" | "Unpromoted")
+}
+
+/// Type of values that are compared as versions.
+const VERSION: &str = "version";
+
+/// Returns true for numbers between dots. Pacemaker 2.1.5 never ends when it compares other texts as versions.
+fn is_version(text: &str) -> bool {
+    text.is_empty() || text.split('.').all(|part| part.parse::<u32>().is_ok())
+}
+
+/// The numbers of a version. Zeros at its end do not count, and a part that is no number counts as zero.
+fn version(text: &str) -> Vec<u32> {
+    let mut parts: Vec<u32> = text.split('.').map(|part| part.parse().unwrap_or(0)).collect();
+    let length = parts.iter().rposition(|part| *part != 0).map_or(0, |last| last + 1);
+    parts.truncate(length);
+    parts
 }
 
 fn known(operation: &str) -> bool {
@@ -119,6 +137,11 @@ fn compare(actual: &str, wanted: &str, kind: Option<&str>, operation: &str) -> O
         _ if actual.contains('.') || wanted.contains('.') => "number",
         _ => "integer",
     });
+    if kind == VERSION {
+        // No version is less than any.
+        let key = |text: &str| (!text.is_empty(), version(text));
+        return key(actual).cmp(&key(wanted));
+    }
     let as_numbers = match kind {
         "integer" => integer(actual).zip(integer(wanted)).map(|(one, other)| one.cmp(&other)),
         // A value that is not a number ("nan") is neither greater nor less.
