@@ -14,6 +14,11 @@ impl Host {
         }
     }
 
+    /// Returns true for a remote node that must be fenced even if its connection gets a place.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.guest.is_some_and(GuestParts::is_remote_node) && self.state.unclean && !self.reconnects
+    }
+
     /// Returns true if a guest node can run resources as soon as its VM runs.
     pub(super) fn lets_run(&self) -> bool {
         !self.state.standby && !self.state.maintenance
@@ -21,12 +26,17 @@ impl Host {
 }
 
 impl WorkingSet {
-    /// The guest nodes, and the resources behind them.
+    /// The guest nodes and remote nodes, and the resources behind them.
     pub(super) fn guests(&self) -> impl Iterator<Item = (HostIdx, GuestParts)> + '_ {
         self.host_indices().filter_map(|host| Some((host, self.host(host).guest?)))
     }
 
-    /// Returns true if the cluster has guest nodes.
+    /// The guest nodes that are VMs of the cluster.
+    pub(super) fn machines(&self) -> impl Iterator<Item = (HostIdx, GuestParts)> + '_ {
+        self.guests().filter(|(_, parts)| !parts.is_remote_node())
+    }
+
+    /// Returns true if the cluster has guest nodes or remote nodes.
     pub fn has_guests(&self) -> bool {
         self.guests().next().is_some()
     }
@@ -35,7 +45,7 @@ impl WorkingSet {
     /// cluster.
     pub(super) fn open_connections(&mut self) {
         let table = self.base_scores();
-        for (_, parts) in self.guests().collect::<Vec<_>>() {
+        for (_, parts) in self.machines().collect::<Vec<_>>() {
             self.resources[parts.connection.get()].scores = table.clone();
         }
     }

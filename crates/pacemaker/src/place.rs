@@ -211,7 +211,8 @@ impl Placer<'_> {
             return;
         };
         let has_place = matches!(self.progress[parts.machine.get()], PlacingState::Done(Some(_)));
-        let counts = has_place && self.set.host(*host).lets_run();
+        let node = self.set.host(*host);
+        let counts = has_place && node.lets_run() && !node.is_given_up();
         self.preference.settle_guest(*host, counts);
         self.wishes.settle_guest(*host, counts);
         for clone in self.set.clones() {

@@ -54,20 +54,30 @@ pub struct Host {
     pub state: HostState,
     /// Need for unfencing, in a cluster that unfences hosts ([`WorkingSet::unfences`]).
     pub unfencing: Unfencing,
-    /// The resources behind a guest node; `None` for all other hosts.
+    /// The resources behind a guest or remote node; `None` for all other hosts.
     pub guest: Option<GuestParts>,
     /// True for a guest node that rules and colocations do not know by name. Pacemaker has this quirk if neither the
     /// list of nodes nor the status has anything relevant on the node.
     pub nameless: bool,
+    /// True for a remote node without a running connection. If its fencing is due, this is revoked once the connection
+    /// has a place.
+    pub reconnects: bool,
 }
 
-/// The resources behind a guest node.
+/// The resources behind a guest node or a remote node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GuestParts {
-    /// The primitive that runs the VM.
+    /// The primitive that runs the VM. A remote node has none: this is its connection, too.
     pub machine: ResourceIdx,
     /// The remote connection through which the cluster starts and stops resources in the VM. It runs where the VM runs.
     pub connection: ResourceIdx,
+}
+
+impl GuestParts {
+    /// Returns true for a remote node, which is no VM of the cluster.
+    pub fn is_remote_node(self) -> bool {
+        self.machine == self.connection
+    }
 }
 
 /// The cluster option that makes node health count. Scores from health are shown as a constraint of this name.

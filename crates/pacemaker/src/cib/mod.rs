@@ -25,6 +25,7 @@ mod parameters;
 mod plain;
 mod promotable;
 mod properties;
+mod remote_nodes;
 mod resources;
 mod revisions;
 pub(super) mod roles;
@@ -197,8 +198,10 @@ struct Reader<'a, 'i> {
     demotes_without_quorum: bool,
     /// True if the cluster fences all its members, as it lost its quorum.
     panics: bool,
-    /// The supported guest nodes.
+    /// The supported guest nodes and remote nodes.
     guests: Vec<GuestDraft<'a, 'i>>,
+    /// Names of the remote nodes whose connections are stopped, as the nodes shut down, or wait after a failure.
+    given_up: HashSet<&'a str>,
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
@@ -250,6 +253,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             demotes_without_quorum: false,
             panics: false,
             guests: Vec::new(),
+            given_up: HashSet::new(),
         }
     }
 

@@ -37,6 +37,8 @@ pub(super) struct FailureRules<'a> {
     of_promoted: Vec<OperationKey<'a>>,
     /// The value for all other operations.
     of_all: Option<&'a str>,
+    /// True for the connection to a remote node. A failed stop only restarts it, as the node itself is fenced.
+    pub(super) is_connection: bool,
     /// Time after which a failure is forgotten, in seconds.
     pub(super) timeout: Option<i64>,
 }
@@ -48,6 +50,16 @@ impl FailureRules<'_> {
             of_operations: vec![(OperationKey { name: "stop", interval: 0 }, Some("restart"))],
             ..FailureRules::default()
         }
+    }
+
+    /// Returns true if a failure of an operation of a remote connection leaves the remote node in an unknown state, so
+    /// that it is fenced. Other reactions only concern the connection. A failed start tells nothing about the node.
+    pub(super) fn loses_remote_node(&self, key: OperationKey<'_>) -> bool {
+        let own = self.of_operations.iter().find(|(other, _)| *other == key);
+        let word = own.and_then(|(_, word)| *word).or(self.of_all);
+        let is_known =
+            word.is_some_and(|word| ["ignore", "nothing", "block", "restart", "fence", "stop", "standby"].contains(&word));
+        key.name != "start" && !is_known
     }
 
     /// Returns true for a recurring monitor of promoted instances.
@@ -71,7 +83,7 @@ impl FailureRules<'_> {
         let own = own.and_then(|(_, word)| *word);
         let word = own.or_else(|| self.of_demotion(key)).or(self.of_all);
         let stops = key.name == "stop";
-        let usual = match (stops, fencing) {
+        let usual = match (stops && !self.is_connection, fencing) {
             (false, _) => OnFail::Restart,
             (true, true) => OnFail::Fence,
             (true, false) => OnFail::Block,

@@ -288,10 +288,16 @@ impl<'a, 'i> Reader<'a, 'i> {
             .filter(|(meta, ..)| !is_known(meta))
             .map(|(.., reason)| *reason)
             .collect();
+        let mut rules = self.failure_rules(node, template);
         if resource.agent == CONNECTION {
-            reasons.push("it makes a remote node");
+            if self.guests.iter().any(|guest| guest.machine == node) {
+                resource.allow_migrate |= metas.get("allow-migrate").is_none();
+                resource.stopped |= self.given_up.contains(resource.id.as_str());
+                rules.is_connection = true;
+            } else {
+                reasons.push("it makes a remote node");
+            }
         }
-        let rules = self.failure_rules(node, template);
         let mut draft = PrimitiveDraft::new(resource, reasons, metas, rules);
         draft.sources.push(std::iter::once(node).chain(template).collect());
         draft.sources.extend(inherited.wholes.iter().map(|whole| vec![*whole]));

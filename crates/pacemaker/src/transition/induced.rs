@@ -48,7 +48,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
         again: true,
     };
     // A guest node is fenced by a restart of its VM, which then does not migrate away with the resources in it.
-    for (host, parts) in set.guests().filter(|(host, _)| set.host(*host).state.unclean) {
+    for (host, parts) in set.machines().filter(|(host, _)| set.host(*host).state.unclean) {
         let is_used = set.resources.iter().any(|resource| resource.active_hosts().any(|on| on == host));
         let machine = &mut induced.changes[parts.machine.get()];
         *machine = match *machine {
@@ -83,7 +83,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
 /// Needs of resources in guest nodes for the VMs.
 fn guest_needs(set: &WorkingSet, placed: &AllPlaced) -> Vec<Need> {
     let mut needs = Vec::new();
-    for (host, parts) in set.guests() {
+    for (host, parts) in set.machines() {
         let there = set.resource_indices().filter(|resource| placed.host(*resource) == Some(host));
         let why = WaitReason::Machine(parts.machine);
         needs.extend(there.map(|then| Need::of_starts(parts.machine, then, true, why)));

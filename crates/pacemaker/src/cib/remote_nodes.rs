@@ -1,0 +1,115 @@
+//! Remote nodes: nodes outside the cluster's membership, to which the cluster connects by a resource with their name.
+
+use std::collections::HashSet;
+
+use roxmltree::Node;
+
+use super::super::index::HostIdx;
+use super::super::working_set::{HostState, RunCondition};
+use super::Reader;
+use super::document::{children, id};
+use super::guests::GuestDraft;
+use super::history::RecordedState;
+use super::on_fail::FailureRules;
+use super::properties::Properties;
+use super::resources::CONNECTION;
+use super::run_places::RunPlaces;
+use super::spans::milliseconds;
+use htools_ganeti::input::error::Result;
+
+/// The parameter of a connection that delays its next start after a failure.
+const RECONNECT: &str = "reconnect_interval";
+
+/// Effects of a connection's failures.
+#[derive(Debug, Clone, Copy, Default)]
+struct ConnectionFailures {
+    /// It failed on a member of the cluster.
+    failed: bool,
+    /// The state of the remote node is unknown.
+    lost: bool,
+}
+
+impl<'a, 'i> Reader<'a, 'i> {
+    /// The ids of connections to remote nodes outside of clones.
+    pub(super) fn remote_nodes(&self) -> HashSet<&'a str> {
+        let top = self.section("resources").into_iter().flat_map(|section| section.children());
+        let primitives = top.flat_map(|top| match top.tag_name().name() {
+            "primitive" => vec![top],
+            "group" => children(top, "primitive").collect(),
+            _ => Vec::new(),
+        });
+        primitives.filter(|node| self.is_connection(*node)).map(|node| id(node)).collect()
+    }
+
+    fn is_connection(&self, node: Node<'a, 'i>) -> bool {
+        let parts = ["class", "provider", "type"].into_iter().filter_map(|name| node.attribute(name));
+        parts.collect::<Vec<_>>().join(":") == CONNECTION
+    }
+
+    /// Finds the state of a remote node by its connection and by its own status. Returns true if the connection runs, in
+    /// any condition.
+    pub(super) fn find_remote_node(
+        &mut self,
+        guest: &GuestDraft<'a, 'i>,
+        defaults: &Properties<'a>,
+    ) -> Result<bool> {
+        let host = self.hosts[guest.name];
+        let draft = self.draft_machine(guest, defaults)?;
+        let managed = draft.resource.managed;
+        let rules = &draft.rules;
+        let places =
+            self.find_run_places(guest.name, rules, |blocked| managed && !blocked, &mut Vec::new());
+        let managed = managed && !places.blocked;
+        let failures = self.connection_failures(guest.name, rules, &places);
+        let runs = !places.active.is_empty();
+        let state = guest.state.filter(|_| runs || self.set.fencing);
+        let is_out = failures.failed && self.set.fencing;
+        let is_unseen = self.set.fencing && guest.state.is_none();
+        let found = HostState {
+            online: runs && !is_out,
+            standby: false,
+            maintenance: !managed && state.is_some(),
+            shutting_down: runs && draft.resource.stopped,
+            unclean: managed && self.set.fencing && failures.lost || is_unseen,
+        };
+        self.set.hosts[host.get()].reconnects = !runs || is_unseen;
+        let gives_up = self.settle_node(guest, host, state, found);
+        let waits = failures.lost && (!draft.resource.managed || self.waits_to_reconnect(guest.machine));
+        if gives_up || waits {
+            self.given_up.insert(guest.name);
+        }
+        Ok(runs)
+    }
+
+    /// Failures of a connection on members of the cluster. A failure on a lost member is over with that member.
+    fn connection_failures(&self, name: &str, rules: &FailureRules<'_>, places: &RunPlaces) -> ConnectionFailures {
+        let mut failures = ConnectionFailures::default();
+        for (host, condition) in &places.active {
+            if !self.set.host(*host).state.online
+                || matches!(condition, RunCondition::Sound | RunCondition::Starting)
+            {
+                continue;
+            }
+            failures.failed = true;
+            failures.lost |= self.has_lost_its_node(name, *host, rules);
+        }
+        failures
+    }
+
+    fn has_lost_its_node(&self, name: &str, host: HostIdx, rules: &FailureRules<'_>) -> bool {
+        self.records_of(name).iter().filter(|record| record.host == host).any(|record| {
+            match &record.history.recorded_state {
+                RecordedState::Unsettled(operations) => operations
+                    .iter()
+                    .any(|operation| operation.has_failed() && rules.loses_remote_node(operation.key())),
+                _ => false,
+            }
+        })
+    }
+
+    /// Returns true if a failed connection is not started again before some time has passed.
+    fn waits_to_reconnect(&mut self, connection: Node<'a, 'i>) -> bool {
+        let parameters = self.properties(connection, "instance_attributes");
+        parameters.get(RECONNECT).is_some_and(|span| milliseconds(span) > 0)
+    }
+}
