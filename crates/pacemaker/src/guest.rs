@@ -1,8 +1,11 @@
 //! Guest nodes: VMs that the cluster runs, and that run resources themselves.
 
+use std::borrow::Cow;
+
 use super::index::{HostIdx, ResourceIdx};
+use super::placing::AllPlaced;
 use super::score::{AllocationScore, ScoreTable};
-use super::working_set::{GuestParts, Host, WorkingSet};
+use super::working_set::{GuestParts, Host, HostState, RunCondition, WorkingSet};
 
 impl Host {
     /// Returns true if the host can run resources now, before any is placed. A guest node that must be fenced gets its
@@ -26,6 +29,41 @@ impl Host {
 }
 
 impl WorkingSet {
+    /// The same cluster with the states of remote nodes that follow from the places of their connections: some are
+    /// reached after all and need no fencing, and others become unreachable.
+    pub(super) fn with_connections_placed(&self, placed: &AllPlaced) -> Cow<'_, WorkingSet> {
+        let changed = |(host, parts): (HostIdx, GuestParts)| {
+            let state = self.remote_state_after(host, parts.connection, placed);
+            (parts.is_remote_node() && state != self.host(host).state).then_some((host, state))
+        };
+        let changed: Vec<(HostIdx, HostState)> = self.guests().filter_map(changed).collect();
+        if changed.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let mut set = self.clone();
+        changed.into_iter().for_each(|(host, state)| set.hosts[host.get()].state = state);
+        Cow::Owned(set)
+    }
+
+    /// The state of a remote node once its connection is placed.
+    fn remote_state_after(&self, host: HostIdx, connection: ResourceIdx, placed: &AllPlaced) -> HostState {
+        let node = self.host(host);
+        let details = self.resource(connection);
+        if placed.host(connection).is_some() {
+            return match node.reconnects {
+                true => HostState { online: true, unclean: false, ..node.state },
+                false => node.state,
+            };
+        }
+        let is_used = self.resources.iter().any(|resource| resource.active_hosts().any(|on| on == host));
+        let on_lost = details.active.is_some_and(|on| self.host(on).state.unclean);
+        let is_broken = details.active.is_some() && details.condition == RunCondition::Failed;
+        match is_used && (on_lost || is_broken && !self.fencing) {
+            true => HostState { online: false, unclean: true, ..node.state },
+            false => node.state,
+        }
+    }
+
     /// The guest nodes and remote nodes, and the resources behind them.
     pub(super) fn guests(&self) -> impl Iterator<Item = (HostIdx, GuestParts)> + '_ {
         self.host_indices().filter_map(|host| Some((host, self.host(host).guest?)))

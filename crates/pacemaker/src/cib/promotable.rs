@@ -111,7 +111,7 @@ impl Reader<'_, '_> {
     /// Changes the reasons why a promotable clone is not supported: some do not apply to it, and others do to it alone.
     pub(super) fn check_promotable(&self, reasons: &mut Vec<&'static str>) {
         reasons.retain(|reason| ![PROMOTED, DEGRADED].contains(reason));
-        if !self.guests.is_empty() {
+        if self.guests.iter().any(|guest| !guest.is_remote) {
             reasons.push("a promotable clone in a cluster with guest nodes");
         }
         if self.set.without_quorum.is_some() && self.demotes_without_quorum {
@@ -154,7 +154,7 @@ impl Reader<'_, '_> {
             let own = wishes.get(&name);
             let on = |host: HostIdx| {
                 let mut found = own.into_iter().chain(of_all).filter_map(|values| values.get(&host));
-                let wish = found.next().filter(|_| self.set.host(host).can_run());
+                let wish = found.next().filter(|_| self.may_run(host));
                 wish.map(|score| (host, *score))
             };
             hosts.into_iter().filter_map(on).collect()
@@ -175,16 +175,16 @@ impl Reader<'_, '_> {
             traced.chain(idle.into_iter().flatten().copied()).filter(is_known).collect();
         let own = self.wishes_by_name().get(name);
         let counts =
-            |host: HostIdx| (known.is_empty() || known.contains(&host)) && self.set.host(host).can_run();
+            |host: HostIdx| (known.is_empty() || known.contains(&host)) && self.may_run(host);
         let all = own.into_iter().flatten();
         all.filter(|(host, _)| counts(**host)).map(|(host, score)| (*host, *score)).collect()
     }
 
     /// Drops the wishes on hosts that, by what was read later, run nothing.
     pub(super) fn drop_wishes_on_absent_hosts(&mut self) {
-        let set = &mut self.set;
-        let absent: HashSet<HostIdx> = set.host_indices().filter(|host| !set.host(*host).can_run()).collect();
-        let promotions = set.resources.iter_mut().filter_map(|resource| resource.promotion.as_mut());
+        let hosts = self.set.host_indices();
+        let absent: HashSet<HostIdx> = hosts.filter(|host| !self.may_run(*host)).collect();
+        let promotions = self.set.resources.iter_mut().filter_map(|resource| resource.promotion.as_mut());
         for row in promotions.flat_map(|promotion| promotion.wishes.iter_mut().flatten()) {
             row.retain(|host, _| !absent.contains(host));
         }

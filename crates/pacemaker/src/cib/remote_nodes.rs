@@ -81,12 +81,20 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(runs)
     }
 
+    /// Returns true if a host can run resources, as far as is known before placing. A remote node can if its connection
+    /// may get a place.
+    pub(super) fn may_run(&self, host: HostIdx) -> bool {
+        let node = self.set.host(host);
+        let is_remote = self.guests.iter().any(|guest| guest.is_remote && guest.name == node.name);
+        if is_remote { node.lets_run() && (!node.state.unclean || node.reconnects) } else { node.can_run() }
+    }
+
     /// Failures of a connection on members of the cluster. A failure on a lost member is over with that member.
     fn connection_failures(&self, name: &str, rules: &FailureRules<'_>, places: &RunPlaces) -> ConnectionFailures {
         let mut failures = ConnectionFailures::default();
         for (host, condition) in &places.active {
             if !self.set.host(*host).state.online
-                || matches!(condition, RunCondition::Sound | RunCondition::Starting)
+                || matches!(condition, RunCondition::Sound | RunCondition::Starting | RunCondition::Supposed)
             {
                 continue;
             }

@@ -66,6 +66,7 @@ impl ResourceChanges {
 
 /// The transition of a cluster whose resources were placed by a strategy.
 pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> Transition {
+    let set = &*set.with_connections_placed(placed);
     let mut changes = induced::changes(set, placed);
     let mut actions = Actions::default();
     own::add(set, &changes, &mut actions);
