@@ -63,10 +63,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         let failures = self.connection_failures(guest.name, rules, &places);
         let runs = !places.active.is_empty();
         let state = guest.state.filter(|_| runs || self.set.fencing);
-        let is_out = failures.failed && self.set.fencing;
         let is_unseen = self.set.fencing && guest.state.is_none();
         let found = HostState {
-            online: runs && !is_out,
+            online: runs && !failures.failed,
             standby: false,
             maintenance: !managed && state.is_some(),
             shutting_down: runs && draft.resource.stopped,
@@ -87,6 +86,11 @@ impl<'a, 'i> Reader<'a, 'i> {
         let node = self.set.host(host);
         let is_remote = self.guests.iter().any(|guest| guest.is_remote && guest.name == node.name);
         if is_remote { node.lets_run() && (!node.state.unclean || node.reconnects) } else { node.can_run() }
+    }
+
+    /// Returns true for a remote node whose resources are known although its connection failed, as nothing is fenced.
+    pub(super) fn is_reached(&self, host: HostIdx) -> bool {
+        !self.set.fencing && self.is_running_guest(host)
     }
 
     /// Failures of a connection on members of the cluster. A failure on a lost member is over with that member.
