@@ -74,10 +74,9 @@ impl Placer<'_> {
         let share = self.share_of_each_host(clone);
         for instance in &instances {
             let Some(active) = set.resource(*instance).active else { continue };
-            // Nothing is tried on a guest node that is not up yet, or not up again.
             if self.has_failed(*instance)
                 || taken.counts[active.get()] >= share
-                || !set.host(active).can_run()
+                || !self.is_up(active)
             {
                 continue;
             }
@@ -97,6 +96,16 @@ impl Placer<'_> {
         let places = instances.iter().find_map(|instance| self.place_of(*instance));
         self.progress[clone.get()] = PlacingState::Done(places);
         self.promote(clone, &instances);
+    }
+
+    /// Returns true if an instance can be tried on a host: nothing is on a guest node that is not up yet, or not up
+    /// again. A remote node is up once its connection has a place.
+    fn is_up(&self, host: HostIdx) -> bool {
+        let node = self.set.host(host);
+        match node.guest {
+            Some(parts) if parts.is_remote_node() => self.wishes.available(host),
+            _ => node.can_run(),
+        }
     }
 
     /// The instances that a clone should have.

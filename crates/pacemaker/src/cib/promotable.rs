@@ -167,10 +167,7 @@ impl Reader<'_, '_> {
     pub(super) fn own_promotion_wishes(&self, name: &str) -> HostWishes {
         let traced = self.records_of(name).iter().map(|record| record.host);
         let idle = self.idle_hosts().get(&NameMark::of(name.as_bytes()));
-        let is_known = |host: &HostIdx| {
-            let state = self.set.host(*host).state;
-            state.online || state.unclean
-        };
+        let is_known = |host: &HostIdx| self.is_heard(*host);
         let known: HashSet<HostIdx> =
             traced.chain(idle.into_iter().flatten().copied()).filter(is_known).collect();
         let own = self.wishes_by_name().get(name);
@@ -208,10 +205,7 @@ impl Reader<'_, '_> {
         }
         let active: HashSet<(HostIdx, &str)> =
             part.active.iter().map(|(host, name)| (*host, name.as_str())).collect();
-        let counts = |host: &HostIdx| {
-            let state = self.set.host(*host).state;
-            state.online || state.unclean
-        };
+        let counts = |host: &HostIdx| self.is_heard(*host);
         let mut all = Vec::new();
         for host in self.set.status_order.iter().copied().filter(counts) {
             let histories = std::mem::take(&mut names[host.get()]).into_iter();

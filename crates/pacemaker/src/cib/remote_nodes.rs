@@ -85,7 +85,20 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn may_run(&self, host: HostIdx) -> bool {
         let node = self.set.host(host);
         let is_remote = self.guests.iter().any(|guest| guest.is_remote && guest.name == node.name);
-        if is_remote { node.lets_run() && (!node.state.unclean || node.reconnects) } else { node.can_run() }
+        match is_remote {
+            true => node.lets_run() && (!node.state.unclean || node.reconnects),
+            false => node.can_run(),
+        }
+    }
+
+    /// Returns true if the histories of resources on a host count. Those on a remote node without a running connection
+    /// do with fencing.
+    pub(super) fn is_heard(&self, host: HostIdx) -> bool {
+        let node = self.set.host(host);
+        let is_remote = || self.guests.iter().any(|guest| guest.is_remote && guest.name == node.name);
+        node.state.online
+            || node.state.unclean
+            || is_remote() && (self.set.fencing || self.is_running_guest(host))
     }
 
     /// Returns true for a remote node whose resources are known although its connection failed, as nothing is fenced.
