@@ -55,10 +55,9 @@ impl WorkingSet {
                 false => node.state,
             };
         }
-        let is_used = self.resources.iter().any(|resource| resource.active_hosts().any(|on| on == host));
         let on_lost = details.active.is_some_and(|on| self.host(on).state.unclean);
         let is_broken = details.active.is_some() && details.condition == RunCondition::Failed;
-        match is_used && (on_lost || is_broken && !self.fencing) {
+        match on_lost || is_broken && !self.fencing {
             true => HostState { online: false, unclean: true, ..node.state },
             false => node.state,
         }

@@ -27,6 +27,8 @@ struct ConnectionFailures {
     failed: bool,
     /// The state of the remote node is unknown.
     lost: bool,
+    /// Its next start waits, if that is configured.
+    waits: bool,
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
@@ -73,7 +75,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         };
         self.set.hosts[host.get()].reconnects = !runs || is_unseen;
         let gives_up = self.settle_node(guest, host, state, found);
-        let waits = failures.lost && (!draft.resource.managed || self.waits_to_reconnect(guest.machine));
+        let waits = failures.waits && (!draft.resource.managed || self.waits_to_reconnect(guest.machine));
         if gives_up || waits {
             self.given_up.insert(guest.name);
         }
@@ -110,13 +112,13 @@ impl<'a, 'i> Reader<'a, 'i> {
     fn connection_failures(&self, name: &str, rules: &FailureRules<'_>, places: &RunPlaces) -> ConnectionFailures {
         let mut failures = ConnectionFailures::default();
         for (host, condition) in &places.active {
-            if !self.set.host(*host).state.online
-                || matches!(condition, RunCondition::Sound | RunCondition::Starting | RunCondition::Supposed)
-            {
+            if matches!(condition, RunCondition::Sound | RunCondition::Starting | RunCondition::Supposed) {
                 continue;
             }
-            failures.failed = true;
-            failures.lost |= self.has_lost_its_node(name, *host, rules);
+            let is_lost = self.has_lost_its_node(name, *host, rules);
+            failures.waits |= is_lost;
+            failures.failed |= self.set.host(*host).state.online;
+            failures.lost |= is_lost && self.set.host(*host).state.online;
         }
         failures
     }

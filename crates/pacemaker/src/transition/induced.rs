@@ -3,6 +3,7 @@
 
 mod instances;
 mod partial;
+mod remote_nodes;
 mod roles;
 mod state;
 mod unfencing;
@@ -26,7 +27,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     let by_place: Vec<ResourceChange> = by_place.collect();
     let own_and_allowed = |resource: ResourceIdx| {
         let own = by_place[resource.get()];
-        let allowed = own.allowed(set, resource);
+        let allowed = own.allowed(set, resource).where_reached(set);
         let change = allowed.with_unfenced(set, &unfenced, resource);
         let unfencing = change.stops_on().filter(|_| change != allowed).map(WaitReason::Unfencing);
         (change, unfencing.or((own != allowed).then_some(WaitReason::Quorum)))
@@ -70,6 +71,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
         set.choices.iter().enumerate().for_each(|(at, choice)| induced.follow_choice(at, choice));
         stops.iter().for_each(|stop| induced.follow_stop(stop));
         induced.follow_colocations();
+        induced.follow_connections();
         induced.hold();
     }
     induced.hold_groups();

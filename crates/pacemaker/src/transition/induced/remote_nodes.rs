@@ -1,0 +1,41 @@
+//! Effects of connections to remote nodes on the resources there.
+
+use super::super::super::working_set::WorkingSet;
+use super::super::change::ResourceChange;
+use super::super::wait::WaitReason;
+use super::InducedChanges;
+
+impl ResourceChange {
+    /// The change if nothing can be stopped on a remote node whose connection is down for good: resources are held there
+    /// unless the node is fenced.
+    pub(super) fn where_reached(self, set: &WorkingSet) -> ResourceChange {
+        let is_beyond = |host: &_| {
+            let node = set.host(*host);
+            let is_remote = node.guest.is_some_and(|parts| parts.is_remote_node());
+            is_remote && node.state.unclean && !set.fencing
+        };
+        self.stops_on().filter(is_beyond).map_or(self, ResourceChange::Held)
+    }
+}
+
+impl InducedChanges<'_> {
+    /// Moves resources by a stop and a start if the connection to the remote node that they leave is stopped.
+    pub(super) fn follow_connections(&mut self) {
+        let set = self.set;
+        for (node, parts) in set.guests().filter(|(_, parts)| parts.is_remote_node()) {
+            let connection = self.of(parts.connection);
+            if connection.stops_on().is_none() || connection.migrates() {
+                continue;
+            }
+            for resource in set.resource_indices() {
+                match self.of(resource) {
+                    ResourceChange::Migrate { from, to } if from == node => {
+                        let why = WaitReason::Machine(parts.connection);
+                        self.set(resource, ResourceChange::Move { from, to }, why);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
