@@ -98,6 +98,17 @@ impl Placer<'_> {
         self.promote(clone, &instances);
     }
 
+    /// The base score of a host, or minus infinity if it is away. A remote node is away once its connection has no place.
+    fn worth_now(&self, host: HostIdx) -> AllocationScore {
+        let node = self.set.host(host);
+        let connection = node.guest.filter(|parts| parts.is_remote_node()).map(|parts| parts.connection);
+        match connection.map(|connection| self.progress[connection.get()]) {
+            Some(PlacingState::Done(Some(_))) => node.base,
+            Some(PlacingState::Done(None)) => AllocationScore::MINUS_INFINITY,
+            _ => node.worth_as_it_is(),
+        }
+    }
+
     /// Returns true if an instance can be tried on a host: nothing is on a guest node that is not up yet, or not up
     /// again. A remote node is up once its connection has a place.
     fn is_up(&self, host: HostIdx) -> bool {
@@ -212,7 +223,7 @@ impl Placer<'_> {
     pub(super) fn wanted_by_others(&mut self, clone: ResourceIdx) -> ScoreTable {
         let set = self.set;
         let mut wanted = self.tables[clone.get()].clone();
-        wanted.update(|host, _| set.host(host).worth_as_it_is());
+        wanted.update(|host, _| self.worth_now(host));
         for towards in [Towards::Primaries, Towards::Dependents] {
             self.wishes.merging.forget();
             for at in self.wishes.list(clone, towards).to_vec() {
