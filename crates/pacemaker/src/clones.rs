@@ -8,7 +8,7 @@ use super::index::{HostIdx, ResourceIdx};
 use super::merging::{Share, Towards};
 use super::place::{Placer, PlacingState};
 use super::placing::{Assignment, DecidedBy, PlacingEvent};
-use super::promotion::Role;
+use super::promotion::{Promotion, Role};
 use super::score::{AllocationScore, ScoreTable};
 
 /// Numbers of placed instances of a clone by host.
@@ -180,6 +180,12 @@ impl Placer<'_> {
         let members = &set.resource(clone).members;
         // The greatest wish to be promoted counts, wherever it is.
         let wishes: HashMap<ResourceIdx, AllocationScore> = match &set.resource(clone).promotion {
+            Some(promotion) if set.has_guests() => {
+                let wish = |(number, member): (usize, &ResourceIdx)| {
+                    (*member, self.greatest_wish(promotion, number, *member))
+                };
+                members.iter().enumerate().map(wish).collect()
+            }
             Some(promotion) => members.iter().copied().zip(promotion.greatest.iter().copied()).collect(),
             None => HashMap::new(),
         };
@@ -190,6 +196,16 @@ impl Placer<'_> {
         let mut instances: Vec<ResourceIdx> = self.wanted_instances(clone).collect();
         instances.sort_by_key(rank);
         instances
+    }
+
+    /// The greatest wish to promote an instance, without those on remote nodes that turned out to run nothing.
+    fn greatest_wish(&self, promotion: &Promotion, number: usize, instance: ResourceIdx) -> AllocationScore {
+        let set = self.set;
+        let parts = set.primitives(&instance);
+        let is_away = |host: &HostIdx| set.host(*host).guest.is_some() && !self.wishes.available(*host);
+        let hosts = promotion.wished_hosts(number).into_iter().filter(|host| !is_away(host));
+        let wishes = hosts.map(|host| set.promotion_wish(promotion, number, &parts, host));
+        wishes.fold(set.resource(instance).priority, AllocationScore::max)
     }
 
     /// Rank of an instance by its present scores, and by the scores that others give to the hosts of its clone.
