@@ -98,13 +98,11 @@ impl Placer<'_> {
         self.promote(clone, &instances);
     }
 
-    /// The base score of a host, or minus infinity if it is away. A remote node is away once its connection has no place.
+    /// The base score of a host, or minus infinity if it is away. Remote nodes count as if they were there.
     fn worth_now(&self, host: HostIdx) -> AllocationScore {
         let node = self.set.host(host);
-        let connection = node.guest.filter(|parts| parts.is_remote_node()).map(|parts| parts.connection);
-        match connection.map(|connection| self.progress[connection.get()]) {
-            Some(PlacingState::Done(Some(_))) => node.base,
-            Some(PlacingState::Done(None)) => AllocationScore::MINUS_INFINITY,
+        match node.guest {
+            Some(parts) if parts.is_remote_node() => node.base,
             _ => node.worth_as_it_is(),
         }
     }
