@@ -74,10 +74,7 @@ impl Placer<'_> {
         let share = self.share_of_each_host(clone);
         for instance in &instances {
             let Some(active) = set.resource(*instance).active else { continue };
-            if self.has_failed(*instance)
-                || taken.counts[active.get()] >= share
-                || !self.is_up(active)
-            {
+            if self.has_failed(*instance) || taken.counts[active.get()] >= share || !self.is_up(active) {
                 continue;
             }
             if self.is_wanted(*instance, active) {

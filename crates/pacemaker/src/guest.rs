@@ -12,8 +12,8 @@ impl Host {
     /// VM restarted, and can run resources until then.
     pub fn can_run(&self) -> bool {
         match self.guest {
-            Some(_) => self.lets_run() && self.state.online,
-            None => self.state.available(),
+            Some(parts) if !parts.is_remote_node() => self.lets_run() && self.state.online,
+            _ => self.state.available(),
         }
     }
 

@@ -52,14 +52,23 @@ impl FailureRules<'_> {
         }
     }
 
-    /// Returns true if a failure of an operation of a remote connection leaves the remote node in an unknown state, so
-    /// that it is fenced. Other reactions only concern the connection. A failed start tells nothing about the node.
-    pub(super) fn loses_remote_node(&self, key: OperationKey<'_>) -> bool {
+    /// The reaction that is configured for a failed operation, if one is.
+    fn word(&self, key: OperationKey<'_>) -> Option<&str> {
         let own = self.of_operations.iter().find(|(other, _)| *other == key);
-        let word = own.and_then(|(_, word)| *word).or(self.of_all);
-        let is_known =
-            word.is_some_and(|word| ["ignore", "nothing", "block", "restart", "fence", "stop", "standby"].contains(&word));
-        key.name != "start" && !is_known
+        own.and_then(|(_, word)| *word).or(self.of_all)
+    }
+
+    /// Returns true if a failed operation of a remote connection leaves the state of the remote node unknown, so that the
+    /// node is fenced. Configured reactions concern the connection only.
+    pub(super) fn loses_remote_node(&self, key: OperationKey<'_>) -> bool {
+        const KNOWN: [&str; 7] = ["ignore", "nothing", "block", "restart", "fence", "stop", "standby"];
+        key.name != "start" && !self.word(key).is_some_and(|word| KNOWN.contains(&word))
+    }
+
+    /// Returns true if an unmanaged connection counts as stopped after a failed operation.
+    pub(super) fn gives_up_connection(&self, key: OperationKey<'_>) -> bool {
+        key.name != "start"
+            && !self.word(key).is_some_and(|word| ["ignore", "nothing", "block"].contains(&word))
     }
 
     /// Returns true for a recurring monitor of promoted instances.

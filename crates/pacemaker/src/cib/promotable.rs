@@ -171,8 +171,7 @@ impl Reader<'_, '_> {
         let known: HashSet<HostIdx> =
             traced.chain(idle.into_iter().flatten().copied()).filter(is_known).collect();
         let own = self.wishes_by_name().get(name);
-        let counts =
-            |host: HostIdx| (known.is_empty() || known.contains(&host)) && self.may_run(host);
+        let counts = |host: HostIdx| (known.is_empty() || known.contains(&host)) && self.may_run(host);
         let all = own.into_iter().flatten();
         all.filter(|(host, _)| counts(**host)).map(|(host, score)| (*host, *score)).collect()
     }

@@ -9,7 +9,7 @@ use super::super::working_set::{HostState, RunCondition};
 use super::Reader;
 use super::document::{children, id};
 use super::guests::GuestDraft;
-use super::history::RecordedState;
+use super::history::{OperationKey, RecordedState};
 use super::on_fail::FailureRules;
 use super::properties::Properties;
 use super::resources::CONNECTION;
@@ -29,6 +29,8 @@ struct ConnectionFailures {
     lost: bool,
     /// Its next start waits, if that is configured.
     waits: bool,
+    /// It counts as stopped if it is not managed.
+    gives_up: bool,
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
@@ -59,8 +61,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let draft = self.draft_machine(guest, defaults)?;
         let managed = draft.resource.managed;
         let rules = &draft.rules;
-        let places =
-            self.find_run_places(guest.name, rules, |blocked| managed && !blocked, &mut Vec::new());
+        let places = self.find_run_places(guest.name, rules, |blocked| managed && !blocked, &mut Vec::new());
         let managed = managed && !places.blocked;
         let failures = self.connection_failures(guest.name, rules, &places);
         let runs = !places.active.is_empty();
@@ -75,8 +76,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         };
         self.set.hosts[host.get()].reconnects = !runs || is_unseen;
         let gives_up = self.settle_node(guest, host, state, found);
-        let waits = failures.waits && (!draft.resource.managed || self.waits_to_reconnect(guest.machine));
-        if gives_up || waits {
+        self.set.hosts[host.get()].state.shutting_down |= runs && gives_up;
+        let waits = failures.waits && self.waits_to_reconnect(guest.machine);
+        if gives_up || waits || failures.gives_up && !draft.resource.managed {
             self.given_up.insert(guest.name);
         }
         Ok(runs)
@@ -109,13 +111,19 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// Failures of a connection on members of the cluster. A failure on a lost member is over with that member.
-    fn connection_failures(&self, name: &str, rules: &FailureRules<'_>, places: &RunPlaces) -> ConnectionFailures {
+    fn connection_failures(
+        &self,
+        name: &str,
+        rules: &FailureRules<'_>,
+        places: &RunPlaces,
+    ) -> ConnectionFailures {
         let mut failures = ConnectionFailures::default();
         for (host, condition) in &places.active {
             if matches!(condition, RunCondition::Sound | RunCondition::Starting | RunCondition::Supposed) {
                 continue;
             }
-            let is_lost = self.has_lost_its_node(name, *host, rules);
+            let is_lost = self.failed_so(name, *host, |key| rules.loses_remote_node(key));
+            failures.gives_up |= self.failed_so(name, *host, |key| rules.gives_up_connection(key));
             failures.waits |= is_lost;
             failures.failed |= self.set.host(*host).state.online;
             failures.lost |= is_lost && self.set.host(*host).state.online;
@@ -123,15 +131,14 @@ impl<'a, 'i> Reader<'a, 'i> {
         failures
     }
 
-    fn has_lost_its_node(&self, name: &str, host: HostIdx, rules: &FailureRules<'_>) -> bool {
-        self.records_of(name).iter().filter(|record| record.host == host).any(|record| {
-            match &record.history.recorded_state {
-                RecordedState::Unsettled(operations) => operations
-                    .iter()
-                    .any(|operation| operation.has_failed() && rules.loses_remote_node(operation.key())),
-                _ => false,
-            }
-        })
+    /// Returns true if a connection has a failed operation of some kind on a host.
+    fn failed_so(&self, name: &str, host: HostIdx, is_of_kind: impl Fn(OperationKey<'_>) -> bool) -> bool {
+        let records = self.records_of(name).iter().filter(|record| record.host == host);
+        let mut operations = records.flat_map(|record| match &record.history.recorded_state {
+            RecordedState::Unsettled(operations) => operations.as_slice(),
+            _ => &[],
+        });
+        operations.any(|operation| operation.has_failed() && is_of_kind(operation.key()))
     }
 
     /// Returns true if a failed connection is not started again before some time has passed.

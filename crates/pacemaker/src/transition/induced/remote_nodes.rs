@@ -1,5 +1,6 @@
 //! Effects of connections to remote nodes on the resources there.
 
+use super::super::super::index::ResourceIdx;
 use super::super::super::working_set::WorkingSet;
 use super::super::change::ResourceChange;
 use super::super::wait::WaitReason;
@@ -24,7 +25,13 @@ impl InducedChanges<'_> {
         let set = self.set;
         for (node, parts) in set.guests().filter(|(_, parts)| parts.is_remote_node()) {
             let connection = self.of(parts.connection);
-            if connection.stops_on().is_none() || connection.migrates() {
+            let Some(host) = connection.stops_on().filter(|_| !connection.migrates()) else { continue };
+            let is_stuck = |one: &ResourceIdx| {
+                self.is_blocked(*one) && set.resource(*one).active_hosts().any(|on| on == node)
+            };
+            // A connection cannot be stopped before all resources on its node are.
+            if let Some(stuck) = set.resource_indices().find(is_stuck) {
+                self.set(parts.connection, ResourceChange::Held(host), WaitReason::Machine(stuck));
                 continue;
             }
             for resource in set.resource_indices() {
