@@ -60,9 +60,15 @@ pub(crate) fn with_guests() -> BTreeSet<PathBuf> {
     recorded("guests", 64)
 }
 
-/// A cluster read with its guest nodes as hosts.
+/// Clusters with remote nodes. Only the consequences for places and changes are known.
+pub(crate) fn with_remote_nodes() -> BTreeSet<PathBuf> {
+    recorded("remotes", 32)
+}
+
+/// A cluster read with its guest and remote nodes as hosts.
 fn with_guests_read(name: &str) -> WorkingSet {
-    let text = fs::read_to_string(format!("tests/fixtures/pacemaker/guests/{name}.xml")).unwrap();
+    let path = |kind| format!("tests/fixtures/pacemaker/{kind}/{name}.xml");
+    let text = fs::read_to_string(path("guests")).or_else(|_| fs::read_to_string(path("remotes"))).unwrap();
     cib::read_with(text.as_bytes(), name, GuestReading::Followed).unwrap()
 }
 
@@ -90,6 +96,7 @@ fn same_scores_same_places_same_order() {
         with_tickets(),
         changed(),
         with_guests(),
+        with_remote_nodes(),
         promoted(),
     ];
     for file in clusters().into_iter().chain(others.into_iter().flatten()) {
@@ -210,6 +217,31 @@ fn what_runs_in_a_machine_goes_with_it() {
         // A resource that nobody can stop does not block a group, though the group would be stopped after it.
         ("group-before-blocked", "vm", "moves from n2 to n1", None),
         ("group-before-blocked", "q", "moves from g1 to n1", None),
+    ] {
+        assert_eq!(change(cluster, resource), (text.to_owned(), cause.map(str::to_owned)), "{cluster}");
+    }
+}
+
+#[test]
+fn remote_nodes_go_with_their_connections() {
+    for (cluster, resource, text, cause) in [
+        ("connected", "a", "stays on r1", None),
+        ("reconnects-before-fencing", "r1", "starts on n1", None),
+        ("reconnects-before-fencing", "a", "stays on r1", None),
+        ("not-reconnected-is-fenced", "a", "moves from r1 to n1", None),
+        ("failed-connection-fences", "a", "moves from r1 to n2", None),
+        ("failed-connection-without-fencing", "a", "stays on r1", None),
+        ("failed-connection-waits", "r1", "stops on n1", None),
+        ("failed-connection-waits-without-fencing", "a", "is left on r1", Some("r1")),
+        ("connection-on-lost-member", "r1", "moves from n1 to n2", None),
+        ("connection-on-lost-member", "a", "stays on r1", None),
+        ("connection-is-migrated", "r1", "migrates from n1 to n2", None),
+        ("connection-is-moved", "a", "stays on r1", None),
+        ("both-migrate", "a", "migrates from r1 to n2", None),
+        ("connection-stops", "a", "moves from r1 to n2", Some("r1")),
+        ("no-migration-off-a-moving-connection", "a", "moves from r1 to n2", Some("r1")),
+        ("migration-to-remote", "a", "migrates from n1 to r1", None),
+        ("blocked-there-holds-connection", "r1", "is left on n1", Some("a")),
     ] {
         assert_eq!(change(cluster, resource), (text.to_owned(), cause.map(str::to_owned)), "{cluster}");
     }

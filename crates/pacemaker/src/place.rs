@@ -235,7 +235,9 @@ impl Placer<'_> {
                 let wish = set.promotion_wish(promotion, number, &set.primitives(instance), host);
                 let table = &mut self.tables[instance.get()];
                 if wish > AllocationScore::ZERO && table.get(host).is_some() {
-                    table.add(host, AllocationScore::of(-i64::from(wish.get())));
+                    let taken = AllocationScore::of(-i64::from(wish.get()));
+                    table.add(host, taken);
+                    self.log.note_one(*instance, ScoreSource::Promotion, host, taken);
                 }
             }
         }

@@ -27,10 +27,13 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     let by_place: Vec<ResourceChange> = by_place.collect();
     let own_and_allowed = |resource: ResourceIdx| {
         let own = by_place[resource.get()];
-        let allowed = own.allowed(set, resource).where_reached(set);
+        let reached = own.where_reached(set);
+        let allowed = reached.allowed(set, resource);
         let change = allowed.with_unfenced(set, &unfenced, resource);
         let unfencing = change.stops_on().filter(|_| change != allowed).map(WaitReason::Unfencing);
-        (change, unfencing.or((own != allowed).then_some(WaitReason::Quorum)))
+        let missing = (reached != allowed).then_some(WaitReason::Quorum);
+        let beyond = own.beyond(set).filter(|_| own != reached);
+        (change, unfencing.or(missing).or(beyond.map(WaitReason::Machine)))
     };
     let (changes, causes) = set.resource_indices().map(own_and_allowed).unzip();
     let count = set.resources.len();

@@ -10,12 +10,15 @@ impl ResourceChange {
     /// The change if nothing can be stopped on a remote node whose connection is down for good: resources are held there
     /// unless the node is fenced.
     pub(super) fn where_reached(self, set: &WorkingSet) -> ResourceChange {
-        let is_beyond = |host: &_| {
-            let node = set.host(*host);
-            let is_remote = node.guest.is_some_and(|parts| parts.is_remote_node());
-            is_remote && node.state.unclean && !set.fencing
-        };
-        self.stops_on().filter(is_beyond).map_or(self, ResourceChange::Held)
+        let host = self.stops_on().filter(|_| self.beyond(set).is_some());
+        host.map_or(self, ResourceChange::Held)
+    }
+
+    /// The connection that is down for good to the remote node on which something is to be stopped, without fencing.
+    pub(super) fn beyond(self, set: &WorkingSet) -> Option<ResourceIdx> {
+        let node = set.host(self.stops_on()?);
+        let parts = node.guest.filter(|parts| parts.is_remote_node())?;
+        (node.state.unclean && !set.fencing).then_some(parts.connection)
     }
 }
 
