@@ -238,7 +238,7 @@ fn remote_nodes_go_with_their_connections() {
         ("connection-is-migrated", "r1", "migrates from n1 to n2", None),
         ("connection-is-moved", "a", "stays on r1", None),
         ("both-migrate", "a", "migrates from r1 to n2", None),
-        ("connection-stops", "a", "moves from r1 to n2", Some("r1")),
+        ("connection-stops", "a", "moves from r1 to n1", Some("r1")),
         ("no-migration-off-a-moving-connection", "a", "moves from r1 to n2", Some("r1")),
         ("migration-to-remote", "a", "migrates from n1 to r1", None),
         ("blocked-there-holds-connection", "r1", "is left on n1", Some("a")),
