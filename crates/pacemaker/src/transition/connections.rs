@@ -31,7 +31,7 @@ fn connected(set: &WorkingSet) -> impl Iterator<Item = ConnectedHost> + '_ {
 /// Adds the fencing of guest nodes. Each is a mark that the VM is down.
 pub(super) fn fence(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
     for one in connected(set).filter(|one| set.host(one.host).state.unclean) {
-        let Some(machine) = one.machine else { continue };
+        let Some(machine) = one.machine.filter(|machine| one.is_fenced(set, *machine)) else { continue };
         let comes_back = changes.get(machine).starts_on().is_some();
         let fence = if comes_back { FenceAction::Reboot } else { FenceAction::Off };
         let action = TransitionAction::to_host(Fence, one.host);
@@ -51,13 +51,13 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
             let Some(resource) = action.resource else { continue };
             let migrates = changes.get(resource).migrates();
             match action.task {
+                // What is to come to the node leaves its old place only once the node is there.
+                Stop if action.host != Some(one.host) && one.is_to_get(changes, resource) && !migrates => {
+                    let start = actions.with(Start, one.connection);
+                    actions.edge_alone(start, step, Strength::Must, why);
+                }
                 Start if action.host == Some(one.host) && !migrates => {
                     one.follow(&comes, step, why, actions);
-                    // What comes to the node leaves its old place only once the node is there.
-                    let start = actions.with(Start, one.connection);
-                    let is_away = |stop: &StepIdx| actions.all[stop.get()].host != Some(one.host);
-                    let stop = actions.with(Stop, resource).filter(is_away);
-                    actions.edge(start, stop, Strength::Must, why);
                 }
                 Promote | Reload if action.host == Some(one.host) => {
                     one.follow(&comes, step, why, actions);
@@ -73,6 +73,9 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
         // It is looked for before it comes to any node.
         let sent = actions.first_with(&[MigrateTo, MigrateFrom, Start], resource);
         look_for(set, changes, actions, resource, sent);
+    }
+    for one in connected(set).filter(|one| !one.is_searched(set, changes)) {
+        one.end_before_starts(set, changes, actions);
     }
 }
 
@@ -92,6 +95,14 @@ pub(super) fn look_for(
 }
 
 impl ConnectedHost {
+    /// Returns true if an unclean guest node is fenced. That its connection failed is not enough if nothing runs there.
+    fn is_fenced(self, set: &WorkingSet, machine: ResourceIdx) -> bool {
+        let details = set.resource(machine);
+        let is_lost = details.active_hosts().any(|host| set.host(host).state.unclean);
+        let is_used = set.resources.iter().any(|one| one.active_hosts().any(|host| host == self.host));
+        is_lost || is_used || details.condition == RunCondition::Failed
+    }
+
     /// Returns true if resources are looked for on the node. On a guest node, they are if its VM is to stay where it runs.
     fn is_searched(self, set: &WorkingSet, changes: &ResourceChanges) -> bool {
         self.machine.is_none_or(|machine| {
@@ -100,6 +111,24 @@ impl ConnectedHost {
             let to = changes.by_place[machine.get()].runs_on();
             is_sound && details.active.is_some() && details.active == to
         })
+    }
+
+    /// Makes resources start only when a VM that is not searched is down, if they may run in it.
+    fn end_before_starts(self, set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
+        let Some(machine) = self.machine.filter(|machine| !changes.get(*machine).migrates()) else { return };
+        let down = actions.with(Stop, machine);
+        for resource in set.resource_indices() {
+            let may_be_there = |part: &ResourceIdx| set.resource(*part).unknown_on.contains(&self.host);
+            if set.outermost(resource) == resource && set.primitives(&resource).iter().any(may_be_there) {
+                let start = actions.with(Start, resource);
+                actions.edge(down, start, Strength::Must, WaitReason::Machine(machine));
+            }
+        }
+    }
+
+    /// Returns true if a resource has its place on the node, started or not.
+    fn is_to_get(self, changes: &ResourceChanges, resource: ResourceIdx) -> bool {
+        changes.by_place[resource.get()].starts_on() == Some(self.host)
     }
 
     /// The steps by which the node comes up.
