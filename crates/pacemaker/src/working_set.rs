@@ -420,12 +420,14 @@ impl WorkingSet {
     /// The precondition for starting a primitive, as configured or by default.
     pub(super) fn requirement(&self, resource: ResourceIdx) -> Requirement {
         let details = self.resource(resource);
-        match details.requires {
+        let requires = match details.requires {
             Some(said) if !details.fences() || said < Requirement::Unfencing => said,
             _ if details.fences() => Requirement::Quorum,
             _ if self.unfences => Requirement::Unfencing,
             _ => Requirement::Fencing,
-        }
+        };
+        // Without fencing, nothing waits for it, except for a guest node about which nothing is known.
+        if self.fencing { requires } else { requires.min(Requirement::Quorum) }
     }
 
     /// Returns true if a primitive starts only on unfenced hosts. In a cluster that unfences, all fencing devices do.

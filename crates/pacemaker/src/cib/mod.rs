@@ -272,6 +272,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.set.colocations.append(&mut self.together);
         self.read_orders()?;
         self.name_other_constraints();
+        self.look_on_guests();
         self.find_unfencing();
         self.set.set_scores();
         Ok(self.set)

@@ -13,6 +13,7 @@ use super::action::ActionTask::{
 };
 use super::actions::Actions;
 use super::change::ResourceChanges;
+use super::connections;
 use super::wait::WaitReason;
 use htools_plan::graph::{StepIdx, Strength};
 
@@ -133,6 +134,7 @@ impl Constraints<'_> {
             let unfence = self.actions.to(Unfence, *host);
             self.actions.edge(unfence, step, Strength::Must, WaitReason::Unfencing(*host));
         }
+        connections::look_for(self.set, self.changes, self.actions, sought, step);
     }
 
     /// The last action of a kind on a resource; for a group, the mark after its members. Members do not wait for that
