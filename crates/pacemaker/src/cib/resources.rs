@@ -293,6 +293,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             if self.guests.iter().any(|guest| guest.machine == node) {
                 resource.allow_migrate |= metas.get("allow-migrate").is_none();
                 resource.stopped |= self.given_up.contains(resource.id.as_str());
+                resource.requires = Some(Requirement::Quorum);
                 rules.is_connection = true;
             } else {
                 reasons.push("it makes a remote node");

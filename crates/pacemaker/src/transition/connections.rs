@@ -6,6 +6,7 @@ use super::action::ActionTask::{Demote, Fence, MigrateFrom, MigrateTo, Promote, 
 use super::action::TransitionAction;
 use super::actions::Actions;
 use super::change::ResourceChanges;
+use super::remote_nodes::{self, RemoteAction};
 use super::wait::WaitReason;
 use htools_plan::graph::{StepIdx, Strength};
 
@@ -24,7 +25,7 @@ fn connected(set: &WorkingSet) -> impl Iterator<Item = ConnectedHost> + '_ {
     set.guests().map(|(host, parts)| ConnectedHost {
         host,
         connection: parts.connection,
-        machine: Some(parts.machine),
+        machine: (!parts.is_remote_node()).then_some(parts.machine),
     })
 }
 
@@ -53,14 +54,21 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
             match action.task {
                 // What is to come to the node leaves its old place only once the node is there.
                 Stop if action.host != Some(one.host) && one.is_to_get(changes, resource) && !migrates => {
-                    let start = actions.with(Start, one.connection);
-                    actions.edge_alone(start, step, Strength::Must, why);
+                    for start in one.arrival(actions) {
+                        actions.edge_alone(start, step, Strength::Must, why);
+                    }
                 }
                 Start if action.host == Some(one.host) && !migrates => {
                     one.follow(&comes, step, why, actions);
                 }
                 Promote | Reload if action.host == Some(one.host) => {
                     one.follow(&comes, step, why, actions);
+                }
+                Stop | Demote | MigrateTo | MigrateFrom
+                    if action.host == Some(one.host) && one.machine.is_none() =>
+                {
+                    let (node, connection) = (one.host, one.connection);
+                    RemoteAction { node, connection, step, migrates }.order(set, actions);
                 }
                 Stop | Demote | MigrateTo | MigrateFrom if action.host == Some(one.host) => {
                     one.precede(set, step, migrates, actions, why);
@@ -69,6 +77,7 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
             }
         }
     }
+    remote_nodes::reconnect(set, actions);
     for resource in set.resource_indices().filter(|one| set.resource(*one).is_primitive()) {
         // It is looked for before it comes to any node.
         let sent = actions.first_with(&[MigrateTo, MigrateFrom, Start], resource);
@@ -89,8 +98,9 @@ pub(super) fn look_for(
 ) {
     let unknown_on = &set.resource(sought).unknown_on;
     for one in connected(set).filter(|one| unknown_on.contains(&one.host) && one.is_searched(set, changes)) {
-        let connected = actions.with(Start, one.connection);
-        actions.edge(connected, step, Strength::Must, WaitReason::Connection(one.connection));
+        for connected in one.arrival(actions) {
+            actions.edge(connected, step, Strength::Must, WaitReason::Connection(one.connection));
+        }
     }
 }
 
@@ -133,8 +143,18 @@ impl ConnectedHost {
 
     /// The steps by which the node comes up.
     fn comes(self, actions: &Actions) -> Vec<StepIdx> {
-        let parts = self.machine.into_iter().chain([self.connection]);
-        parts.filter_map(|part| actions.with(Start, part)).collect()
+        let machine = self.machine.and_then(|machine| actions.with(Start, machine));
+        machine.into_iter().chain(self.arrival(actions)).collect()
+    }
+
+    /// The steps after which the connection is where it should be. A connection to a remote node that migrates has arrived
+    /// once it is down at its old place.
+    fn arrival(self, actions: &Actions) -> Vec<StepIdx> {
+        let sent = actions.with(MigrateFrom, self.connection).filter(|_| self.machine.is_none());
+        match sent {
+            Some(sent) => actions.with(Stop, self.connection).into_iter().chain([sent]).collect(),
+            None => actions.with(Start, self.connection).into_iter().collect(),
+        }
     }
 
     /// Makes a step wait until the node is up.

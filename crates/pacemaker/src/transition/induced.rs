@@ -33,7 +33,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
         let unfencing = change.stops_on().filter(|_| change != allowed).map(WaitReason::Unfencing);
         let missing = (reached != allowed).then_some(WaitReason::Quorum);
         let beyond = own.beyond(set).filter(|_| own != reached);
-        (change, unfencing.or(missing).or(beyond.map(WaitReason::Machine)))
+        (change, unfencing.or(missing).or(beyond.map(WaitReason::Connection)))
     };
     let (changes, causes) = set.resource_indices().map(own_and_allowed).unzip();
     let count = set.resources.len();

@@ -13,6 +13,7 @@ mod induced;
 pub(super) mod needs;
 mod ordered;
 mod own;
+mod remote_nodes;
 mod roles;
 mod room;
 mod sequence;

@@ -2,7 +2,7 @@
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::shown_order::by_shown_name;
-use super::super::working_set::{Requirement, Resource, ResourceForm, RunCondition, WorkingSet};
+use super::super::working_set::{GuestParts, Requirement, Resource, ResourceForm, RunCondition, WorkingSet};
 use super::action::{ActionTask, TransitionAction};
 use super::actions::Actions;
 use super::change::{ResourceChange, ResourceChanges};
@@ -33,7 +33,7 @@ fn fence(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
     }
     let is_coordinator = |host: &HostIdx| set.coordinator == Some(*host);
     let mut lost = by_shown_name(set);
-    lost.retain(|host| set.host(*host).guest.is_none());
+    lost.retain(|host| set.host(*host).guest.is_none_or(GuestParts::is_remote_node));
     lost.retain(|host| set.host(*host).state.unclean && set.can_fence(*host));
     lost.sort_by_key(is_coordinator);
     let mut before: Vec<StepIdx> = Vec::new();

@@ -40,7 +40,7 @@ impl InducedChanges<'_> {
             for resource in set.resource_indices() {
                 match self.of(resource) {
                     ResourceChange::Migrate { from, to } if from == node => {
-                        let why = WaitReason::Machine(parts.connection);
+                        let why = WaitReason::Connection(parts.connection);
                         self.set(resource, ResourceChange::Move { from, to }, why);
                     }
                     _ => {}

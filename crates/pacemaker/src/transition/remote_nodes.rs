@@ -1,0 +1,51 @@
+//! The end of actions on remote nodes, and the connections to these nodes.
+
+use super::super::index::{HostIdx, ResourceIdx};
+use super::super::working_set::WorkingSet;
+use super::action::ActionTask::{Fence, MigrateTo, Start, Stop};
+use super::actions::Actions;
+use super::wait::WaitReason;
+use htools_plan::graph::{StepIdx, Strength};
+
+/// An action on a remote node.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RemoteAction {
+    pub(super) node: HostIdx,
+    /// The connection to the node.
+    pub(super) connection: ResourceIdx,
+    pub(super) step: StepIdx,
+    /// True for a part of a live migration.
+    pub(super) migrates: bool,
+}
+
+impl RemoteAction {
+    /// Puts an action that is no start in order with the connection: before its end if it is up, or else after its start.
+    pub(super) fn order(self, set: &WorkingSet, actions: &mut Actions) {
+        let why = WaitReason::Connection(self.connection);
+        let is_fenced = actions.to(Fence, self.node).is_some();
+        let stop = actions.with(Stop, self.connection);
+        let is_lost = |step: &StepIdx| {
+            let host = actions.all[step.get()].host;
+            host.is_some_and(|host| set.host(host).state.unclean)
+        };
+        let Some(stop) = stop.filter(|stop| !is_lost(stop)) else {
+            if !is_fenced {
+                let start = actions.with(Start, self.connection);
+                actions.edge_alone(start, self.step, Strength::Must, why);
+            }
+            return;
+        };
+        actions.edge_alone(self.step, stop, Strength::Must, why);
+        let is_stop = actions.all[self.step.get()].task == Stop;
+        let sent = actions.with(MigrateTo, self.connection);
+        actions.edge_alone(self.step, sent.filter(|_| is_stop && !self.migrates), Strength::Must, why);
+    }
+}
+
+/// Makes the start of connections wait for the fencing of their nodes.
+pub(super) fn reconnect(set: &WorkingSet, actions: &mut Actions) {
+    for (node, parts) in set.guests().filter(|(_, parts)| parts.is_remote_node()) {
+        let (fence, start) = (actions.to(Fence, node), actions.with(Start, parts.connection));
+        actions.edge(fence, start, Strength::Must, WaitReason::Fencing(node));
+    }
+}
