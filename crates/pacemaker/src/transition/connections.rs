@@ -71,7 +71,7 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
                     RemoteAction { node, connection, step, migrates }.order(set, actions);
                 }
                 Stop | Demote | MigrateTo | MigrateFrom if action.host == Some(one.host) => {
-                    one.precede(set, step, migrates, actions, why);
+                    one.precede(step, migrates, actions, why);
                 }
                 _ => {}
             }
@@ -85,6 +85,10 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
     }
     for one in connected(set).filter(|one| !one.is_searched(set, changes)) {
         one.end_before_starts(set, changes, actions);
+    }
+    for one in connected(set) {
+        one.look_before_end(set, changes, actions);
+        one.free_machine(actions);
     }
 }
 
@@ -108,7 +112,8 @@ impl ConnectedHost {
     /// Returns true if an unclean guest node is fenced. That its connection failed is not enough if nothing runs there.
     fn is_fenced(self, set: &WorkingSet, machine: ResourceIdx) -> bool {
         let details = set.resource(machine);
-        let is_lost = details.active_hosts().any(|host| set.host(host).state.unclean);
+        let may_be_up = set.resource(self.connection).active.is_some();
+        let is_lost = may_be_up && details.active_hosts().any(|host| set.host(host).state.unclean);
         let is_used = set.resources.iter().any(|one| one.active_hosts().any(|host| host == self.host));
         is_lost || is_used || details.condition == RunCondition::Failed
     }
@@ -119,14 +124,17 @@ impl ConnectedHost {
             let details = set.resource(machine);
             let is_sound = matches!(details.condition, RunCondition::Sound | RunCondition::Starting);
             let to = changes.by_place[machine.get()].runs_on();
-            is_sound && details.active.is_some() && details.active == to
+            let is_fenced = set.host(self.host).state.unclean && self.is_fenced(set, machine);
+            is_sound && !is_fenced && details.active.is_some() && details.active == to
         })
     }
 
     /// Makes resources start only when a VM that is not searched is down, if they may run in it.
     fn end_before_starts(self, set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
         let Some(machine) = self.machine.filter(|machine| !changes.get(*machine).migrates()) else { return };
-        let down = actions.with(Stop, machine);
+        let may_be_up = set.resource(self.connection).active.is_some()
+            || changes.by_place[self.connection.get()].starts_on().is_some();
+        let down = actions.with(Stop, machine).filter(|_| may_be_up);
         for resource in set.resource_indices() {
             let may_be_there = |part: &ResourceIdx| set.resource(*part).unknown_on.contains(&self.host);
             if set.outermost(resource) == resource && set.primitives(&resource).iter().any(may_be_there) {
@@ -134,6 +142,37 @@ impl ConnectedHost {
                 actions.edge(down, start, Strength::Must, WaitReason::Machine(machine));
             }
         }
+    }
+
+    /// Ends the connection only after the resources on the node were looked for elsewhere.
+    fn look_before_end(self, set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
+        if actions.to(Fence, self.host).is_some() {
+            return;
+        }
+        let ends = [Stop, MigrateTo].map(|task| actions.with(task, self.connection));
+        for resource in set.resource_indices() {
+            if set.resource(resource).active_hosts().any(|host| host == self.host) {
+                ends.iter().for_each(|end| look_for(set, changes, actions, resource, *end));
+            }
+        }
+    }
+
+    /// Removes edges that contradict that a VM comes up before what runs in it, and goes down before a fenced guest node
+    /// counts as fenced.
+    fn free_machine(self, actions: &mut Actions) {
+        let Some(machine) = self.machine else { return };
+        let is_fenced = actions.to(Fence, self.host).is_some();
+        let all = &actions.all;
+        actions.edges.retain(|edge| {
+            let (before, after) = (&all[edge.before.get()], &all[edge.after.get()]);
+            let is_within = before.host == Some(self.host) && after.resource == Some(machine);
+            let is_contrary = match before.task {
+                Start | Promote => matches!(after.task, Start | MigrateTo | MigrateFrom),
+                Stop | Demote => is_fenced && after.task == Stop,
+                _ => false,
+            };
+            !(is_within && is_contrary)
+        });
     }
 
     /// Returns true if a resource has its place on the node, started or not.
@@ -163,15 +202,8 @@ impl ConnectedHost {
     }
 
     /// Makes the end of the connection wait for a step. What must be stopped on an unclean node stops by its fencing.
-    fn precede(
-        self,
-        set: &WorkingSet,
-        step: StepIdx,
-        migrates: bool,
-        actions: &mut Actions,
-        why: WaitReason,
-    ) {
-        if set.host(self.host).state.unclean {
+    fn precede(self, step: StepIdx, migrates: bool, actions: &mut Actions, why: WaitReason) {
+        if actions.to(Fence, self.host).is_some() {
             return;
         }
         let stop = actions.with(Stop, self.connection);

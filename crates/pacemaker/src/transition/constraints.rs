@@ -325,7 +325,13 @@ impl Constraints<'_> {
                 details.is_primitive() && (requires || details.unsure_on.contains(&host))
             };
             for resource in self.set.resource_indices().filter(waits) {
-                let start = self.actions.first_with(&[MigrateTo, MigrateFrom, Start], resource);
+                let requires = self.set.requirement(resource) >= Requirement::Fencing;
+                // What migrates waits for the fencing of a guest node only if it requires fencing.
+                let begins: &[ActionTask] = match requires || self.set.host(host).guest.is_none() {
+                    true => &[MigrateTo, MigrateFrom, Start],
+                    false => &[Start],
+                };
+                let start = self.actions.first_with(begins, resource);
                 self.actions.edge(fence, start, Strength::Must, why);
                 self.actions.edge(fence, self.actions.with(Promote, resource), Strength::Must, why);
             }
