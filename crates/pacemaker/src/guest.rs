@@ -55,9 +55,10 @@ impl WorkingSet {
                 false => node.state,
             };
         }
+        let is_used = self.resources.iter().any(|resource| resource.active_hosts().any(|on| on == host));
         let on_lost = details.active.is_some_and(|on| self.host(on).state.unclean);
         let is_broken = details.active.is_some() && details.condition == RunCondition::Failed;
-        match on_lost || is_broken && !self.fencing {
+        match on_lost && (is_used || !node.state.shutting_down) || is_broken && !self.fencing {
             true => HostState { online: false, unclean: true, ..node.state },
             false => node.state,
         }

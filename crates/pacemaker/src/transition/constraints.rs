@@ -327,7 +327,9 @@ impl Constraints<'_> {
             for resource in self.set.resource_indices().filter(waits) {
                 let requires = self.set.requirement(resource) >= Requirement::Fencing;
                 // What migrates waits for the fencing of a guest node only if it requires fencing.
-                let begins: &[ActionTask] = match requires || self.set.host(host).guest.is_none() {
+                let is_connection = self.set.guests().any(|(_, parts)| parts.connection == resource);
+                let is_member = self.set.host(host).guest.is_none();
+                let begins: &[ActionTask] = match requires || is_member && !is_connection {
                     true => &[MigrateTo, MigrateFrom, Start],
                     false => &[Start],
                 };

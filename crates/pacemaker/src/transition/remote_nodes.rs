@@ -35,6 +35,10 @@ impl RemoteAction {
             }
             return;
         };
+        // Fencing ends what runs on the node, so that a connection that does not come back need not wait.
+        if is_fenced && actions.with(Start, self.connection).is_none() {
+            return;
+        }
         actions.edge_alone(self.step, stop, Strength::Must, why);
         let is_stop = actions.all[self.step.get()].task == Stop;
         let sent = actions.with(MigrateTo, self.connection);
