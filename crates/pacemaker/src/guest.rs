@@ -7,6 +7,15 @@ use super::placing::AllPlaced;
 use super::score::{AllocationScore, ScoreTable};
 use super::working_set::{GuestParts, Host, HostState, RunCondition, WorkingSet};
 
+/// A resource that was not looked for on a remote node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnsearchedNode {
+    /// The remote node.
+    pub node: HostIdx,
+    /// The resource.
+    pub resource: ResourceIdx,
+}
+
 impl Host {
     /// Returns true if the host can run resources now, before any is placed. A guest node that must be fenced gets its
     /// VM restarted, and can run resources until then.
@@ -55,10 +64,13 @@ impl WorkingSet {
                 false => node.state,
             };
         }
-        let is_used = self.resources.iter().any(|resource| resource.active_hosts().any(|on| on == host));
+        // Resources are there, or may be.
+        let is_used = self.resources.iter().any(|resource| {
+            resource.active_hosts().any(|on| on == host) || resource.unknown_on.contains(&host)
+        });
         let on_lost = details.active.is_some_and(|on| self.host(on).state.unclean);
         let is_broken = details.active.is_some() && details.condition == RunCondition::Failed;
-        match on_lost && (is_used || !node.state.shutting_down) || is_broken && !self.fencing {
+        match on_lost && is_used || is_broken && !self.fencing {
             true => HostState { online: false, unclean: true, ..node.state },
             false => node.state,
         }
@@ -72,6 +84,16 @@ impl WorkingSet {
     /// The guest nodes that are VMs of the cluster.
     pub(super) fn machines(&self) -> impl Iterator<Item = (HostIdx, GuestParts)> + '_ {
         self.guests().filter(|(_, parts)| !parts.is_remote_node())
+    }
+
+    /// A remote node on which not all resources were looked for, and one of these. Pacemaker looks for them as soon as the
+    /// node can be reached, and other actions wait for that.
+    pub fn unsearched(&self) -> Option<UnsearchedNode> {
+        let nodes = || self.guests().filter(|(_, parts)| parts.is_remote_node()).map(|(node, _)| node);
+        self.resource_indices().find_map(|resource| {
+            let unknown = &self.resource(resource).unknown_on;
+            nodes().find(|node| unknown.contains(node)).map(|node| UnsearchedNode { node, resource })
+        })
     }
 
     /// Returns true if the cluster has guest nodes or remote nodes.

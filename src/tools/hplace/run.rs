@@ -1,6 +1,6 @@
 //! The flow of hplace: read, place, show.
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 
 use super::best;
 use super::carry;
@@ -12,13 +12,14 @@ use crate::model::shown::shown_name;
 use crate::pacemaker::cib::GuestReading;
 use crate::pacemaker::why::PlacementExplainer;
 use crate::pacemaker::{
-    AllPlaced, PlacementMethod, ResourceIdx, Strategy, Transition, WorkingSet, transition,
+    AllPlaced, PlacementMethod, ResourceIdx, Strategy, Transition, UnsearchedNode, WorkingSet, transition,
 };
 use crate::report::form::json;
 use crate::report::pacemaker::{
     crm_simulate, json as documents, normalized, text, transition as graphs, why as words,
 };
 use crate::tools::ExitStatus;
+use crate::tools::hint::WithHint;
 use crate::tools::output::Output;
 
 /// Places the resources, then prints the result or carries it out.
@@ -44,6 +45,7 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
     }
     let asked = asked(set, options)?;
     let (strategy, placed) = best::placed(set, options)?;
+    check_order(options, set)?;
     let plan = transition(set, strategy, &placed);
     report::write(options, set, strategy, &placed, &plan)?;
     if as_json && options.forms.transition {
@@ -81,6 +83,24 @@ fn guests(options: &HplaceOptions) -> GuestReading {
         GuestReading::IfAllIsKnown
     } else {
         GuestReading::Followed
+    }
+}
+
+/// Refuses to show the order of actions in a cluster with a remote node on which resources are still to be looked for.
+fn check_order(options: &HplaceOptions, set: &WorkingSet) -> anyhow::Result<()> {
+    let forms = &options.forms;
+    let is_shown = forms.transition || forms.dot || forms.transition_xml;
+    match set.unsearched().filter(|_| is_shown) {
+        Some(UnsearchedNode { node, resource }) => {
+            let (node, resource) = (&set.host(node).name, &set.resource(resource).id);
+            let problem = format!(
+                "the cluster has not yet looked for resource {} on remote node {}: the order of actions is not known",
+                shown_name(resource),
+                shown_name(node)
+            );
+            Err(anyhow!(problem).hint("without the order, hplace shows the same places and actions"))
+        }
+        None => Ok(()),
     }
 }
 

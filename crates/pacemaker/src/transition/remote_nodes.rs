@@ -2,7 +2,7 @@
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::working_set::WorkingSet;
-use super::action::ActionTask::{Fence, MigrateTo, Start, Stop};
+use super::action::ActionTask::{Demote, Fence, MigrateTo, Start, Stop};
 use super::actions::Actions;
 use super::wait::WaitReason;
 use htools_plan::graph::{StepIdx, Strength};
@@ -29,7 +29,8 @@ impl RemoteAction {
             host.is_some_and(|host| set.host(host).state.unclean)
         };
         let Some(stop) = stop.filter(|stop| !is_lost(stop)) else {
-            if !is_fenced {
+            let is_up = set.resource(self.connection).active.is_some() && stop.is_none();
+            if !is_fenced && !is_up {
                 let start = actions.with(Start, self.connection);
                 actions.edge_alone(start, self.step, Strength::Must, why);
             }
@@ -39,8 +40,12 @@ impl RemoteAction {
         if is_fenced && actions.with(Start, self.connection).is_none() {
             return;
         }
+        let task = actions.all[self.step.get()].task;
+        if task == Demote {
+            return;
+        }
         actions.edge_alone(self.step, stop, Strength::Must, why);
-        let is_stop = actions.all[self.step.get()].task == Stop;
+        let is_stop = task == Stop;
         let sent = actions.with(MigrateTo, self.connection);
         actions.edge_alone(self.step, sent.filter(|_| is_stop && !self.migrates), Strength::Must, why);
     }
