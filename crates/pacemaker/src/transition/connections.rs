@@ -33,7 +33,7 @@ fn connected(set: &WorkingSet) -> impl Iterator<Item = ConnectedHost> + '_ {
 pub(super) fn fence(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
     for one in connected(set).filter(|one| set.host(one.host).state.unclean) {
         let Some(machine) = one.machine.filter(|machine| one.is_fenced(set, *machine)) else { continue };
-        let comes_back = changes.get(machine).starts_on().is_some();
+        let comes_back = changes.by_place[machine.get()].starts_on().is_some();
         let fence = if comes_back { FenceAction::Reboot } else { FenceAction::Off };
         let action = TransitionAction::to_host(Fence, one.host);
         actions.add(TransitionAction { pseudo: true, fence: Some(fence), ..action });
