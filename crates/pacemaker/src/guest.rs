@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::index::{HostIdx, ResourceIdx};
 use super::placing::AllPlaced;
 use super::score::{AllocationScore, ScoreTable};
-use super::working_set::{GuestParts, Host, HostState, RunCondition, WorkingSet};
+use super::working_set::{GuestParts, Host, HostState, Requirement, RunCondition, WorkingSet};
 
 /// A resource that was not looked for on a remote node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,8 +50,27 @@ impl WorkingSet {
             return Cow::Borrowed(self);
         }
         let mut set = self.clone();
-        changed.into_iter().for_each(|(host, state)| set.hosts[host.get()].state = state);
+        for (host, state) in changed {
+            set.hosts[host.get()].state = state;
+            if state.unclean && set.fencing {
+                set.add_unsure_host(host);
+            }
+        }
         Cow::Owned(set)
+    }
+
+    /// Notes that resources which need not wait for fencing wait for that of a remote node all the same, if they were never
+    /// looked for there. Connections and fence devices never are.
+    fn add_unsure_host(&mut self, host: HostIdx) {
+        let waits = |resource: &ResourceIdx| {
+            let details = self.resource(*resource);
+            let is_unsure = details.fences()
+                || details.unknown_on.contains(&host)
+                || self.guests().any(|(_, parts)| parts.connection == *resource);
+            details.is_primitive() && is_unsure && self.requirement(*resource) == Requirement::Quorum
+        };
+        let waiting: Vec<ResourceIdx> = self.resource_indices().filter(waits).collect();
+        waiting.into_iter().for_each(|one| self.resources[one.get()].unsure_on.push(host));
     }
 
     /// The state of a remote node once its connection is placed.

@@ -45,8 +45,8 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
     }
     let asked = asked(set, options)?;
     let (strategy, placed) = best::placed(set, options)?;
-    check_order(options, set)?;
     let plan = transition(set, strategy, &placed);
+    check_order(options, set, &plan)?;
     report::write(options, set, strategy, &placed, &plan)?;
     if as_json && options.forms.transition {
         output.write(&json::text(&documents::document_with_plan(set, strategy, &placed, &plan)?)?)?;
@@ -86,22 +86,27 @@ fn guests(options: &HplaceOptions) -> GuestReading {
     }
 }
 
-/// Refuses to show the order of actions in a cluster with a remote node on which resources are still to be looked for.
-fn check_order(options: &HplaceOptions, set: &WorkingSet) -> anyhow::Result<()> {
+/// Refuses to show the order of actions where it is not known: if resources are still to be looked for on a remote node,
+/// or if one goes to or from a remote node whose connection is stopped.
+fn check_order(options: &HplaceOptions, set: &WorkingSet, plan: &Transition) -> anyhow::Result<()> {
     let forms = &options.forms;
-    let is_shown = forms.transition || forms.dot || forms.transition_xml;
-    match set.unsearched().filter(|_| is_shown) {
-        Some(UnsearchedNode { node, resource }) => {
-            let (node, resource) = (&set.host(node).name, &set.resource(resource).id);
-            let problem = format!(
-                "the cluster has not yet looked for resource {} on remote node {}: the order of actions is not known",
-                shown_name(resource),
-                shown_name(node)
-            );
-            Err(anyhow!(problem).hint("without the order, hplace shows the same places and actions"))
-        }
-        None => Ok(()),
+    if !(forms.transition || forms.dot || forms.transition_xml) {
+        return Ok(());
     }
+    let name = |resource| shown_name(&set.resource(resource).id);
+    let problem = if let Some(UnsearchedNode { node, resource }) = set.unsearched() {
+        let node = shown_name(&set.host(node).name);
+        format!("the cluster has not yet looked for resource {} on remote node {node}", name(resource))
+    } else if let Some(resource) = plan.changes.without_connection(set) {
+        format!(
+            "resource {} would migrate to or from a remote node whose connection is stopped",
+            name(resource)
+        )
+    } else {
+        return Ok(());
+    };
+    Err(anyhow!("the order of actions is not known: {problem}")
+        .hint("without the order, hplace shows places and actions"))
 }
 
 /// Exit status: [`ExitStatus::Unplaced`] if a resource has no place or stays down, or if actions wait for each other in

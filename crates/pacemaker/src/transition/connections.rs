@@ -1,6 +1,7 @@
 //! Actions on nodes that the cluster reaches by a connection, which is a resource of its own: guest nodes.
 
 use super::super::index::{HostIdx, ResourceIdx};
+use super::super::shown_order::by_shown_name;
 use super::super::working_set::{FenceAction, RunCondition, WorkingSet};
 use super::action::ActionTask::{Demote, Fence, MigrateFrom, MigrateTo, Promote, Reload, Start, Stop};
 use super::action::TransitionAction;
@@ -33,7 +34,7 @@ fn connected(set: &WorkingSet) -> impl Iterator<Item = ConnectedHost> + '_ {
 pub(super) fn fence(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
     for one in connected(set).filter(|one| set.host(one.host).state.unclean) {
         let Some(machine) = one.machine.filter(|machine| one.is_fenced(set, *machine)) else { continue };
-        let comes_back = changes.get(machine).starts_on().is_some();
+        let comes_back = changes.by_place[machine.get()].starts_on().is_some();
         let fence = if comes_back { FenceAction::Reboot } else { FenceAction::Off };
         let action = TransitionAction::to_host(Fence, one.host);
         actions.add(TransitionAction { pseudo: true, fence: Some(fence), ..action });
@@ -44,8 +45,7 @@ pub(super) fn fence(set: &WorkingSet, changes: &ResourceChanges, actions: &mut A
 pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
     for one in connected(set) {
         let why = WaitReason::Connection(one.connection);
-        let down = one.machine.and_then(|machine| actions.with(Stop, machine));
-        actions.edge(down, actions.to(Fence, one.host), Strength::Must, why);
+        actions.edge(one.goes_down(set, actions), actions.to(Fence, one.host), Strength::Must, why);
         let comes = one.comes(actions);
         for step in (0..actions.all.len()).map(StepIdx::new) {
             let action = actions.all[step.get()];
@@ -178,6 +178,17 @@ impl ConnectedHost {
     /// Returns true if a resource has its place on the node, started or not.
     fn is_to_get(self, changes: &ResourceChanges, resource: ResourceIdx) -> bool {
         changes.by_place[resource.get()].starts_on() == Some(self.host)
+    }
+
+    /// The step by which a guest node counts as fenced: the end of its VM. Pacemaker quirk: the fencing of the VM's
+    /// node counts instead if that node comes first by name.
+    fn goes_down(self, set: &WorkingSet, actions: &Actions) -> Option<StepIdx> {
+        let down = actions.with(Stop, self.machine?);
+        let on = down.and_then(|step| actions.all[step.get()].host);
+        let hosts = by_shown_name(set);
+        let turn = |host: HostIdx| hosts.iter().position(|other| *other == host);
+        let fenced = on.filter(|on| turn(*on) < turn(self.host)).and_then(|on| actions.to(Fence, on));
+        fenced.or(down)
     }
 
     /// The steps by which the node comes up.

@@ -4,6 +4,7 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::working_set::WorkingSet;
 use super::action::ActionTask::{Demote, Fence, MigrateTo, Start, Stop};
 use super::actions::Actions;
+use super::change::{ResourceChange, ResourceChanges};
 use super::wait::WaitReason;
 use htools_plan::graph::{StepIdx, Strength};
 
@@ -30,7 +31,7 @@ impl RemoteAction {
         };
         let Some(stop) = stop.filter(|stop| !is_lost(stop)) else {
             let is_up = set.resource(self.connection).active.is_some() && stop.is_none();
-            if !is_fenced && !is_up {
+            if !is_up {
                 let start = actions.with(Start, self.connection);
                 actions.edge_alone(start, self.step, Strength::Must, why);
             }
@@ -48,6 +49,22 @@ impl RemoteAction {
         let is_stop = task == Stop;
         let sent = actions.with(MigrateTo, self.connection);
         actions.edge_alone(self.step, sent.filter(|_| is_stop && !self.migrates), Strength::Must, why);
+    }
+}
+
+impl ResourceChanges {
+    /// A resource that would migrate live to or from a remote node whose connection is stopped, and not migrated.
+    /// Pacemaker's own transition then lacks actions, or does not end.
+    pub fn without_connection(&self, set: &WorkingSet) -> Option<ResourceIdx> {
+        let is_stopped = |host: HostIdx| {
+            let parts = set.host(host).guest.filter(|parts| parts.is_remote_node());
+            let change = parts.map(|parts| self.get(parts.connection));
+            change.is_some_and(|change| change.stops_on().is_some() && !change.migrates())
+        };
+        set.resource_indices().find(|resource| match self.by_place[resource.get()] {
+            ResourceChange::Migrate { from, to } => is_stopped(from) || is_stopped(to),
+            _ => false,
+        })
     }
 }
 
