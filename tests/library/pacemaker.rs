@@ -5,7 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use htools::pacemaker::cib::GuestReading;
-use htools::pacemaker::{ResourceChange, ResourceChanges, WaitReason, WorkingSet, cib, place};
+use htools::pacemaker::{
+    ResourceChange, ResourceChanges, UnsearchedNode, WaitReason, WorkingSet, cib, place,
+};
 use htools::report::pacemaker::crm_simulate;
 
 /// Paths of the CIBs: whole clusters, and one for each rule.
@@ -65,6 +67,11 @@ pub(crate) fn with_remote_nodes() -> BTreeSet<PathBuf> {
     recorded("remotes", 32)
 }
 
+/// Clusters with remote nodes on which all resources were looked for.
+pub(crate) fn with_searched_remote_nodes() -> BTreeSet<PathBuf> {
+    recorded("remotes-in-order", 16)
+}
+
 /// A cluster read with its guest and remote nodes as hosts.
 fn with_guests_read(name: &str) -> WorkingSet {
     let path = |kind| format!("tests/fixtures/pacemaker/{kind}/{name}.xml");
@@ -97,6 +104,7 @@ fn same_scores_same_places_same_order() {
         changed(),
         with_guests(),
         with_remote_nodes(),
+        with_searched_remote_nodes(),
         promoted(),
     ];
     for file in clusters().into_iter().chain(others.into_iter().flatten()) {
@@ -244,6 +252,19 @@ fn remote_nodes_go_with_their_connections() {
         ("blocked-there-holds-connection", "r1", "is left on n1", Some("a")),
     ] {
         assert_eq!(change(cluster, resource), (text.to_owned(), cause.map(str::to_owned)), "{cluster}");
+    }
+}
+
+/// Pacemaker looks for resources on remote nodes before it does anything else with them.
+#[test]
+fn remote_nodes_are_searched_first() {
+    for (cluster, unsearched) in [("never-connected", Some(("r1", "a"))), ("connected", Some(("r1", "b")))] {
+        let set = with_guests_read(cluster);
+        let found = set.unsearched().map(|found| {
+            let UnsearchedNode { node, resource } = found;
+            (set.host(node).name.as_str(), set.resource(resource).id.as_str())
+        });
+        assert_eq!(found, unsearched, "{cluster}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::working_set::WorkingSet;
-use super::action::ActionTask::{Demote, Fence, MigrateTo, Start, Stop};
+use super::action::ActionTask::{Demote, Fence, MigrateFrom, MigrateTo, Start, Stop};
 use super::actions::Actions;
 use super::change::{ResourceChange, ResourceChanges};
 use super::wait::WaitReason;
@@ -25,6 +25,14 @@ impl RemoteAction {
         let why = WaitReason::Connection(self.connection);
         let is_fenced = actions.to(Fence, self.node).is_some();
         let stop = actions.with(Stop, self.connection);
+        let arrived = actions.with(MigrateFrom, self.connection);
+        if arrived.is_some() && actions.with(MigrateTo, self.connection).is_none() {
+            // The connection has already left its old place.
+            [arrived, stop].into_iter().for_each(|part| {
+                actions.edge_alone(part, self.step, Strength::Must, why);
+            });
+            return;
+        }
         let is_lost = |step: &StepIdx| {
             let host = actions.all[step.get()].host;
             host.is_some_and(|host| set.host(host).state.unclean)
