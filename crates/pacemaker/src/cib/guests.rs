@@ -9,7 +9,8 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::{is_true, leading};
 use super::super::score::AllocationScore;
 use super::super::working_set::{
-    Colocation, GuestParts, HostState, OrderStrength, OrderedTasks, Requirement, Resource, RunCondition, StartOrder,
+    Colocation, GuestParts, HostState, OrderStrength, OrderedTasks, Requirement, Resource, RunCondition,
+    StartOrder,
 };
 use super::Reader;
 use super::document::{child, children, id};

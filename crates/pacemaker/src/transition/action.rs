@@ -74,7 +74,15 @@ impl TransitionAction {
     /// An action on a host.
     pub(super) fn to_host(task: ActionTask, host: HostIdx) -> TransitionAction {
         let pseudo = task == ActionTask::LoadStopped;
-        TransitionAction { task, resource: None, host: Some(host), peer: None, pseudo, choice: None, fence: None }
+        TransitionAction {
+            task,
+            resource: None,
+            host: Some(host),
+            peer: None,
+            pseudo,
+            choice: None,
+            fence: None,
+        }
     }
 
     /// An action on a primitive.
@@ -85,12 +93,28 @@ impl TransitionAction {
 
     /// A mark among the actions on a group or a clone.
     pub(super) fn mark(task: ActionTask, group: ResourceIdx) -> TransitionAction {
-        TransitionAction { task, resource: Some(group), host: None, peer: None, pseudo: true, choice: None, fence: None }
+        TransitionAction {
+            task,
+            resource: Some(group),
+            host: None,
+            peer: None,
+            pseudo: true,
+            choice: None,
+            fence: None,
+        }
     }
 
     /// The point at which enough of several resources are started.
     pub(super) fn enough(choice: ChoiceMark) -> TransitionAction {
         let task = ActionTask::EnoughStarted;
-        TransitionAction { task, resource: None, host: None, peer: None, pseudo: true, choice: Some(choice), fence: None }
+        TransitionAction {
+            task,
+            resource: None,
+            host: None,
+            peer: None,
+            pseudo: true,
+            choice: Some(choice),
+            fence: None,
+        }
     }
 }
