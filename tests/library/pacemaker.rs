@@ -57,7 +57,7 @@ pub(crate) fn changed() -> BTreeSet<PathBuf> {
     recorded("changed", 40)
 }
 
-/// Clusters with guest nodes. Only the consequences for places and changes are known.
+/// Clusters with guest nodes.
 pub(crate) fn with_guests() -> BTreeSet<PathBuf> {
     recorded("guests", 64)
 }
@@ -192,7 +192,9 @@ fn change(name: &str, resource: &str) -> (String, Option<String>) {
         other => format!("{other:?}"),
     };
     let cause = match changes.causes[at.get()] {
-        Some(WaitReason::Machine(machine)) => Some(set.resource(machine).id.clone()),
+        Some(WaitReason::Machine(cause) | WaitReason::Connection(cause)) => {
+            Some(set.resource(cause).id.clone())
+        }
         _ => None,
     };
     (text, cause)

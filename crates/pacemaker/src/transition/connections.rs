@@ -34,7 +34,7 @@ fn connected(set: &WorkingSet) -> impl Iterator<Item = ConnectedHost> + '_ {
 pub(super) fn fence(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
     for one in connected(set).filter(|one| set.host(one.host).state.unclean) {
         let Some(machine) = one.machine.filter(|machine| one.is_fenced(set, *machine)) else { continue };
-        let comes_back = changes.by_place[machine.get()].starts_on().is_some();
+        let comes_back = changes.by_place[machine.get()].runs_on().is_some();
         let fence = if comes_back { FenceAction::Reboot } else { FenceAction::Off };
         let action = TransitionAction::to_host(Fence, one.host);
         actions.add(TransitionAction { pseudo: true, fence: Some(fence), ..action });
@@ -113,9 +113,10 @@ impl ConnectedHost {
     fn is_fenced(self, set: &WorkingSet, machine: ResourceIdx) -> bool {
         let details = set.resource(machine);
         let may_be_up = set.resource(self.connection).active.is_some();
-        let is_lost = may_be_up && details.active_hosts().any(|host| set.host(host).state.unclean);
+        let is_lost = details.active_hosts().any(|host| set.host(host).state.unclean);
+        let is_failed = details.condition == RunCondition::Failed;
         let is_used = set.resources.iter().any(|one| one.active_hosts().any(|host| host == self.host));
-        is_lost || is_used || details.condition == RunCondition::Failed
+        is_used || if is_lost { may_be_up } else { is_failed }
     }
 
     /// Returns true if resources are looked for on the node. On a guest node, they are if its VM is to stay where it runs.
