@@ -55,7 +55,7 @@ pub(crate) fn changed() -> BTreeSet<PathBuf> {
     recorded("changed", 40)
 }
 
-/// Clusters with guest nodes. Only the consequences for places and changes are known.
+/// Clusters with guest nodes.
 pub(crate) fn with_guests() -> BTreeSet<PathBuf> {
     recorded("guests", 64)
 }

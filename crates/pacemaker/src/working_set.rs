@@ -334,6 +334,8 @@ pub struct WorkingSet {
     pub unfences: bool,
     /// True if several hosts can be fenced at the same time.
     pub concurrent_fencing: bool,
+    /// True if the cluster goes on without quorum.
+    pub ignores_quorum: bool,
     /// True if a resource may run on every host unless a constraint forbids it.
     pub symmetric: bool,
     /// The names of the kinds of capacity.
@@ -410,12 +412,17 @@ impl WorkingSet {
     /// The precondition for starting a primitive, as configured or by default.
     pub(super) fn requirement(&self, resource: ResourceIdx) -> Requirement {
         let details = self.resource(resource);
-        match details.requires {
+        let requires = match details.requires {
             Some(said) if !details.fences() || said < Requirement::Unfencing => said,
             _ if details.fences() => Requirement::Quorum,
             _ if self.unfences => Requirement::Unfencing,
             _ => Requirement::Fencing,
-        }
+        };
+        // Without fencing, only guest nodes are fenced, by a restart of their VMs.
+        let (is_said, most) = (details.requires.is_some() || details.fences(), Requirement::Quorum);
+        let without_fencing =
+            if is_said || !self.ignores_quorum { requires.min(most) } else { Requirement::Nothing };
+        if self.fencing { requires } else { without_fencing }
     }
 
     /// Returns true if a primitive starts only on unfenced hosts. In a cluster that unfences, all fencing devices do.

@@ -72,11 +72,10 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
     Ok(status(set, &placed, &plan))
 }
 
-/// Chooses how guest nodes are read. Placement with guest nodes is supported; actions and their order are not.
+/// Chooses how guest nodes are read. The cluster's own placement and its actions are supported with them.
 fn guests(options: &HplaceOptions) -> GuestReading {
-    let graph = options.forms.transition || options.forms.dot || options.forms.transition_xml;
     let optimal = options.method == Some(PlacementMethod::Optimal);
-    if graph || options.forms.show_normalized || optimal {
+    if options.forms.show_normalized || optimal {
         GuestReading::Unsupported
     } else if options.cib.skip_unsupported {
         GuestReading::IfAllIsKnown

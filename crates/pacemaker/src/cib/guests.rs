@@ -9,7 +9,8 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::{is_true, leading};
 use super::super::score::AllocationScore;
 use super::super::working_set::{
-    Colocation, GuestParts, HostState, OrderStrength, OrderedTasks, Resource, RunCondition, StartOrder,
+    Colocation, GuestParts, HostState, OrderStrength, OrderedTasks, Requirement, Resource, RunCondition,
+    StartOrder,
 };
 use super::Reader;
 use super::document::{child, children, id};
@@ -152,6 +153,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             // Maintenance of the VM does not affect the connection.
             managed: self.is_managed(defaults) && draft.metas.flag("is-managed", true),
             allow_migrate: guest.may_migrate.unwrap_or(bare.allow_migrate),
+            requires: Some(Requirement::Quorum),
             ..bare
         };
         let PrimitiveDraft { resource: mut connection, threshold, rules, .. } =

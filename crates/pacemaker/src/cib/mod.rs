@@ -268,6 +268,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.set.colocations.append(&mut self.together);
         self.read_orders()?;
         self.name_other_constraints();
+        self.look_on_guests();
         self.find_unfencing();
         self.set.set_scores();
         Ok(self.set)
@@ -327,6 +328,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             self.set.fence_action = FenceAction::Off;
         }
         self.set.concurrent_fencing = options.flag("concurrent-fencing", false);
+        self.set.ignores_quorum =
+            options.get("no-quorum-policy").is_some_and(|word| word.eq_ignore_ascii_case("ignore"));
         self.set.stop_all = options.flag("stop-all-resources", false);
         self.maintenance_mode = options.flag("maintenance-mode", false);
         self.startup_fencing = options.flag("startup-fencing", true);

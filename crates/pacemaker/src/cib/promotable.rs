@@ -111,8 +111,10 @@ impl Reader<'_, '_> {
     /// Changes the reasons why a promotable clone is not supported: some do not apply to it, and others do to it alone.
     pub(super) fn check_promotable(&self, reasons: &mut Vec<&'static str>) {
         reasons.retain(|reason| ![PROMOTED, DEGRADED].contains(reason));
-        if !self.guests.is_empty() {
-            reasons.push("a promotable clone in a cluster with guest nodes");
+        let guests: Vec<HostIdx> = self.guests.iter().map(|guest| self.hosts[guest.name]).collect();
+        let wishes = self.wishes_by_name();
+        if guests.iter().any(|guest| wishes.values().any(|by_host| by_host.contains_key(guest))) {
+            reasons.push("a promotable clone in a cluster with promotion scores on guest nodes");
         }
         if self.set.without_quorum.is_some() && self.demotes_without_quorum {
             reasons.push("promoted instances without quorum (no-quorum-policy=demote)");

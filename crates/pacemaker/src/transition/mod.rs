@@ -7,6 +7,7 @@ pub mod change;
 pub mod checker;
 mod choices;
 pub(super) mod circles;
+mod connections;
 mod constraints;
 mod induced;
 pub(super) mod needs;
@@ -71,6 +72,7 @@ pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> T
     own::add(set, &changes, &mut actions);
     roles::add(set, &changes, &mut actions);
     constraints::add(set, &changes, &mut actions);
+    connections::add(set, &changes, &mut actions);
     choices::add(set, &changes, &mut actions);
     if strategy != Strategy::Default {
         room::add(set, &mut actions);
@@ -79,9 +81,6 @@ pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> T
     let ActionSequence { steps: sequence, possible } = sequence::sequence(set, &actions);
     let circles = match &sequence[possible..] {
         [] => Vec::new(),
-        // VMs of guest nodes, and their connections, take no part in this waiting. Steps that are stuck here need not
-        // be stuck in Pacemaker.
-        _ if set.has_guests() => Vec::new(),
         stuck => {
             stuck.iter().for_each(|step| changes.without(&actions.all[step.get()]));
             circles::circles(&actions)
