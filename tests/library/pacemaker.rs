@@ -5,7 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use htools::pacemaker::cib::GuestReading;
-use htools::pacemaker::{ResourceChange, ResourceChanges, WaitReason, WorkingSet, cib, place};
+use htools::pacemaker::{
+    ResourceChange, ResourceChanges, UnsearchedNode, WaitReason, WorkingSet, cib, place,
+};
 use htools::report::pacemaker::crm_simulate;
 
 /// Paths of the CIBs: whole clusters, and one for each rule.
@@ -55,14 +57,25 @@ pub(crate) fn changed() -> BTreeSet<PathBuf> {
     recorded("changed", 40)
 }
 
-/// Clusters with guest nodes. Only the consequences for places and changes are known.
+/// Clusters with guest nodes.
 pub(crate) fn with_guests() -> BTreeSet<PathBuf> {
     recorded("guests", 64)
 }
 
-/// A cluster read with its guest nodes as hosts.
+/// Clusters with remote nodes. Only the consequences for places and changes are known.
+pub(crate) fn with_remote_nodes() -> BTreeSet<PathBuf> {
+    recorded("remotes", 32)
+}
+
+/// Clusters with remote nodes on which all resources were looked for.
+pub(crate) fn with_searched_remote_nodes() -> BTreeSet<PathBuf> {
+    recorded("remotes-in-order", 16)
+}
+
+/// A cluster read with its guest and remote nodes as hosts.
 fn with_guests_read(name: &str) -> WorkingSet {
-    let text = fs::read_to_string(format!("tests/fixtures/pacemaker/guests/{name}.xml")).unwrap();
+    let path = |kind| format!("tests/fixtures/pacemaker/{kind}/{name}.xml");
+    let text = fs::read_to_string(path("guests")).or_else(|_| fs::read_to_string(path("remotes"))).unwrap();
     cib::read_with(text.as_bytes(), name, GuestReading::Followed).unwrap()
 }
 
@@ -90,6 +103,8 @@ fn same_scores_same_places_same_order() {
         with_tickets(),
         changed(),
         with_guests(),
+        with_remote_nodes(),
+        with_searched_remote_nodes(),
         promoted(),
     ];
     for file in clusters().into_iter().chain(others.into_iter().flatten()) {
@@ -177,7 +192,9 @@ fn change(name: &str, resource: &str) -> (String, Option<String>) {
         other => format!("{other:?}"),
     };
     let cause = match changes.causes[at.get()] {
-        Some(WaitReason::Machine(machine)) => Some(set.resource(machine).id.clone()),
+        Some(WaitReason::Machine(cause) | WaitReason::Connection(cause)) => {
+            Some(set.resource(cause).id.clone())
+        }
         _ => None,
     };
     (text, cause)
@@ -212,6 +229,44 @@ fn what_runs_in_a_machine_goes_with_it() {
         ("group-before-blocked", "q", "moves from g1 to n1", None),
     ] {
         assert_eq!(change(cluster, resource), (text.to_owned(), cause.map(str::to_owned)), "{cluster}");
+    }
+}
+
+#[test]
+fn remote_nodes_go_with_their_connections() {
+    for (cluster, resource, text, cause) in [
+        ("connected", "a", "stays on r1", None),
+        ("reconnects-before-fencing", "r1", "starts on n1", None),
+        ("reconnects-before-fencing", "a", "stays on r1", None),
+        ("not-reconnected-is-fenced", "a", "moves from r1 to n1", None),
+        ("failed-connection-fences", "a", "moves from r1 to n2", None),
+        ("failed-connection-without-fencing", "a", "stays on r1", None),
+        ("failed-connection-waits", "r1", "stops on n1", None),
+        ("failed-connection-waits-without-fencing", "a", "is left on r1", Some("r1")),
+        ("connection-on-lost-member", "r1", "moves from n1 to n2", None),
+        ("connection-on-lost-member", "a", "stays on r1", None),
+        ("connection-is-migrated", "r1", "migrates from n1 to n2", None),
+        ("connection-is-moved", "a", "stays on r1", None),
+        ("both-migrate", "a", "migrates from r1 to n2", None),
+        ("connection-stops", "a", "moves from r1 to n1", Some("r1")),
+        ("no-migration-off-a-moving-connection", "a", "moves from r1 to n2", Some("r1")),
+        ("migration-to-remote", "a", "migrates from n1 to r1", None),
+        ("blocked-there-holds-connection", "r1", "is left on n1", Some("a")),
+    ] {
+        assert_eq!(change(cluster, resource), (text.to_owned(), cause.map(str::to_owned)), "{cluster}");
+    }
+}
+
+/// Pacemaker looks for resources on remote nodes before it does anything else with them.
+#[test]
+fn remote_nodes_are_searched_first() {
+    for (cluster, unsearched) in [("never-connected", Some(("r1", "a"))), ("connected", Some(("r1", "b")))] {
+        let set = with_guests_read(cluster);
+        let found = set.unsearched().map(|found| {
+            let UnsearchedNode { node, resource } = found;
+            (set.host(node).name.as_str(), set.resource(resource).id.as_str())
+        });
+        assert_eq!(found, unsearched, "{cluster}");
     }
 }
 

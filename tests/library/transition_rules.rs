@@ -104,8 +104,8 @@ fn is_asked_for(set: &WorkingSet, plan: &Transition, edge: &Edge<WaitReason>) ->
             let unfences = |action: &TransitionAction| action.task == Unfence && action.host == Some(host);
             unfences(before) || (unfences(after) && before.task == Stop && before.host == Some(host))
         }
-        // There are no graphs of clusters with guest nodes.
-        WaitReason::Machine(_) => false,
+        // These clusters have no guest nodes.
+        WaitReason::Machine(_) | WaitReason::Connection(_) => false,
         // These actions are not taken, so nothing waits for them.
         WaitReason::Circle | WaitReason::Quorum | WaitReason::Probe(_) => false,
         WaitReason::OneByOne => (before.task, after.task) == (Fence, Fence),

@@ -27,7 +27,7 @@ pub enum ScoreSource {
     RunsTwice,
     /// The resource may only be where some constraints name a host (`resource-discovery=exclusive`).
     Exclusive,
-    /// The host is a guest node, in which resources of this kind never run.
+    /// The host is a guest or remote node, on which resources of this kind never run.
     Guest,
     /// A ticket is missing: the position of the constraint in [`Tickets::rules`](super::tickets::Tickets::rules).
     Ticket(usize),

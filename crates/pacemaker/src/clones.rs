@@ -8,7 +8,7 @@ use super::index::{HostIdx, ResourceIdx};
 use super::merging::{Share, Towards};
 use super::place::{Placer, PlacingState};
 use super::placing::{Assignment, DecidedBy, PlacingEvent};
-use super::promotion::Role;
+use super::promotion::{Promotion, Role};
 use super::score::{AllocationScore, ScoreTable};
 
 /// Numbers of placed instances of a clone by host.
@@ -78,7 +78,7 @@ impl Placer<'_> {
             if self.has_failed(*instance)
                 && !(set.release.tries_failed_groups() && set.resource(*instance).is_group())
                 || taken.counts[active.get()] >= share
-                || !set.host(active).can_run()
+                || !self.is_up(active)
             {
                 continue;
             }
@@ -102,6 +102,25 @@ impl Placer<'_> {
         let places = instances.iter().find_map(|instance| self.place_of(*instance));
         self.progress[clone.get()] = PlacingState::Done(places);
         self.promote(clone, &instances);
+    }
+
+    /// The base score of a host, or minus infinity if it is away. Remote nodes count as if they were there.
+    fn worth_now(&self, host: HostIdx) -> AllocationScore {
+        let node = self.set.host(host);
+        match node.guest {
+            Some(parts) if parts.is_remote_node() => node.base,
+            _ => node.worth_as_it_is(),
+        }
+    }
+
+    /// Returns true if an instance can be tried on a host: nothing is on a guest node that is not up yet, or not up
+    /// again. A remote node is up once its connection has a place.
+    fn is_up(&self, host: HostIdx) -> bool {
+        let node = self.set.host(host);
+        match node.guest {
+            Some(parts) if parts.is_remote_node() => self.wishes.available(host),
+            _ => node.can_run(),
+        }
     }
 
     /// The instances that a clone should have.
@@ -165,6 +184,12 @@ impl Placer<'_> {
         let members = &set.resource(clone).members;
         // The greatest wish to be promoted counts, wherever it is.
         let wishes: HashMap<ResourceIdx, AllocationScore> = match &set.resource(clone).promotion {
+            Some(promotion) if set.has_guests() => {
+                let wish = |(number, member): (usize, &ResourceIdx)| {
+                    (*member, self.greatest_wish(promotion, number, *member))
+                };
+                members.iter().enumerate().map(wish).collect()
+            }
             Some(promotion) => members.iter().copied().zip(promotion.greatest.iter().copied()).collect(),
             None => HashMap::new(),
         };
@@ -175,6 +200,16 @@ impl Placer<'_> {
         let mut instances: Vec<ResourceIdx> = self.wanted_instances(clone).collect();
         instances.sort_by_key(rank);
         instances
+    }
+
+    /// The greatest wish to promote an instance, without those on remote nodes that turned out to run nothing.
+    fn greatest_wish(&self, promotion: &Promotion, number: usize, instance: ResourceIdx) -> AllocationScore {
+        let set = self.set;
+        let parts = set.primitives(&instance);
+        let is_away = |host: &HostIdx| set.host(*host).guest.is_some() && !self.wishes.available(*host);
+        let hosts = promotion.wished_hosts(number).into_iter().filter(|host| !is_away(host));
+        let wishes = hosts.map(|host| set.promotion_wish(promotion, number, &parts, host));
+        wishes.fold(set.resource(instance).priority, AllocationScore::max)
     }
 
     /// Rank of an instance by its present scores, and by the scores that others give to the hosts of its clone.
@@ -208,7 +243,7 @@ impl Placer<'_> {
     pub(super) fn wanted_by_others(&mut self, clone: ResourceIdx) -> ScoreTable {
         let set = self.set;
         let mut wanted = self.tables[clone.get()].clone();
-        wanted.update(|host, _| set.host(host).worth_as_it_is());
+        wanted.update(|host, _| self.worth_now(host));
         for towards in [Towards::Primaries, Towards::Dependents] {
             self.wishes.merging.forget();
             for at in self.wishes.list(clone, towards).to_vec() {

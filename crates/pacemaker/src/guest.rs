@@ -1,17 +1,34 @@
 //! Guest nodes: VMs that the cluster runs, and that run resources themselves.
 
+use std::borrow::Cow;
+
 use super::index::{HostIdx, ResourceIdx};
+use super::placing::AllPlaced;
 use super::score::{AllocationScore, ScoreTable};
-use super::working_set::{GuestParts, Host, WorkingSet};
+use super::working_set::{GuestParts, Host, HostState, Requirement, RunCondition, WorkingSet};
+
+/// A resource that was not looked for on a remote node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnsearchedNode {
+    /// The remote node.
+    pub node: HostIdx,
+    /// The resource.
+    pub resource: ResourceIdx,
+}
 
 impl Host {
     /// Returns true if the host can run resources now, before any is placed. A guest node that must be fenced gets its
     /// VM restarted, and can run resources until then.
     pub fn can_run(&self) -> bool {
         match self.guest {
-            Some(_) => self.lets_run() && self.state.online,
-            None => self.state.available(),
+            Some(parts) if !parts.is_remote_node() => self.lets_run() && self.state.online,
+            _ => self.state.available(),
         }
+    }
+
+    /// Returns true for a remote node that must be fenced even if its connection gets a place.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.guest.is_some_and(GuestParts::is_remote_node) && self.state.unclean && !self.reconnects
     }
 
     /// Returns true if a guest node can run resources as soon as its VM runs.
@@ -21,12 +38,84 @@ impl Host {
 }
 
 impl WorkingSet {
-    /// The guest nodes, and the resources behind them.
+    /// The same cluster with the states of remote nodes that follow from the places of their connections: some are
+    /// reached after all and need no fencing, and others become unreachable.
+    pub(super) fn with_connections_placed(&self, placed: &AllPlaced) -> Cow<'_, WorkingSet> {
+        let changed = |(host, parts): (HostIdx, GuestParts)| {
+            let state = self.remote_state_after(host, parts.connection, placed);
+            (parts.is_remote_node() && state != self.host(host).state).then_some((host, state))
+        };
+        let changed: Vec<(HostIdx, HostState)> = self.guests().filter_map(changed).collect();
+        if changed.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let mut set = self.clone();
+        for (host, state) in changed {
+            set.hosts[host.get()].state = state;
+            if state.unclean && set.fencing {
+                set.add_unsure_host(host);
+            }
+        }
+        Cow::Owned(set)
+    }
+
+    /// Notes that resources which need not wait for fencing wait for that of a remote node all the same, if they were never
+    /// looked for there. Connections and fence devices never are.
+    fn add_unsure_host(&mut self, host: HostIdx) {
+        let waits = |resource: &ResourceIdx| {
+            let details = self.resource(*resource);
+            let is_unsure = details.fences()
+                || details.unknown_on.contains(&host)
+                || self.guests().any(|(_, parts)| parts.connection == *resource);
+            details.is_primitive() && is_unsure && self.requirement(*resource) == Requirement::Quorum
+        };
+        let waiting: Vec<ResourceIdx> = self.resource_indices().filter(waits).collect();
+        waiting.into_iter().for_each(|one| self.resources[one.get()].unsure_on.push(host));
+    }
+
+    /// The state of a remote node once its connection is placed.
+    fn remote_state_after(&self, host: HostIdx, connection: ResourceIdx, placed: &AllPlaced) -> HostState {
+        let node = self.host(host);
+        let details = self.resource(connection);
+        if placed.host(connection).is_some() {
+            return match node.reconnects {
+                true => HostState { online: true, unclean: false, ..node.state },
+                false => node.state,
+            };
+        }
+        // Resources are there, or may be.
+        let is_used = self.resources.iter().any(|resource| {
+            resource.active_hosts().any(|on| on == host) || resource.unknown_on.contains(&host)
+        });
+        let on_lost = details.active.is_some_and(|on| self.host(on).state.unclean);
+        let is_broken = details.active.is_some() && details.condition == RunCondition::Failed;
+        match on_lost && is_used || is_broken && !self.fencing {
+            true => HostState { online: false, unclean: true, ..node.state },
+            false => node.state,
+        }
+    }
+
+    /// The guest nodes and remote nodes, and the resources behind them.
     pub(super) fn guests(&self) -> impl Iterator<Item = (HostIdx, GuestParts)> + '_ {
         self.host_indices().filter_map(|host| Some((host, self.host(host).guest?)))
     }
 
-    /// Returns true if the cluster has guest nodes.
+    /// The guest nodes that are VMs of the cluster.
+    pub(super) fn machines(&self) -> impl Iterator<Item = (HostIdx, GuestParts)> + '_ {
+        self.guests().filter(|(_, parts)| !parts.is_remote_node())
+    }
+
+    /// A remote node on which not all resources were looked for, and one of these. Pacemaker looks for them as soon as the
+    /// node can be reached, and other actions wait for that.
+    pub fn unsearched(&self) -> Option<UnsearchedNode> {
+        let nodes = || self.guests().filter(|(_, parts)| parts.is_remote_node()).map(|(node, _)| node);
+        self.resource_indices().find_map(|resource| {
+            let unknown = &self.resource(resource).unknown_on;
+            nodes().find(|node| unknown.contains(node)).map(|node| UnsearchedNode { node, resource })
+        })
+    }
+
+    /// Returns true if the cluster has guest nodes or remote nodes.
     pub fn has_guests(&self) -> bool {
         self.guests().next().is_some()
     }
@@ -35,7 +124,7 @@ impl WorkingSet {
     /// cluster.
     pub(super) fn open_connections(&mut self) {
         let table = self.base_scores();
-        for (_, parts) in self.guests().collect::<Vec<_>>() {
+        for (_, parts) in self.machines().collect::<Vec<_>>() {
             self.resources[parts.connection.get()].scores = table.clone();
         }
     }

@@ -64,6 +64,7 @@ pub mod working_set;
 
 pub use additions::{AdditionLog, ScoreAddition, ScorePart, ScoreSource};
 pub use capacity::Capacities;
+pub use guest::UnsearchedNode;
 pub use index::{AttributeIdx, HostIdx, ResourceIdx};
 pub use method::PlacementMethod;
 pub use optimal::{additions, optimal};

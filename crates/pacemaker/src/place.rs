@@ -212,12 +212,34 @@ impl Placer<'_> {
             return;
         };
         let has_place = matches!(self.progress[parts.machine.get()], PlacingState::Done(Some(_)));
-        let counts = has_place && self.set.host(*host).lets_run();
+        let node = self.set.host(*host);
+        let counts = has_place && node.lets_run() && !node.is_given_up();
         self.preference.settle_guest(*host, counts);
         self.wishes.settle_guest(*host, counts);
+        if !counts {
+            self.drop_promotion_wishes(*host);
+        }
         for clone in self.set.clones() {
             if self.progress[clone.get()] == PlacingState::Waiting {
                 self.wishes.settle_clone(clone);
+            }
+        }
+    }
+
+    /// Takes the wishes of agents to be promoted on a host that turns out to run nothing out of the scores of instances.
+    fn drop_promotion_wishes(&mut self, host: HostIdx) {
+        let set = self.set;
+        for clone in set.clones() {
+            let details = set.resource(clone);
+            let Some(promotion) = &details.promotion else { continue };
+            for (number, instance) in details.members.iter().enumerate() {
+                let wish = set.promotion_wish(promotion, number, &set.primitives(instance), host);
+                let table = &mut self.tables[instance.get()];
+                if wish > AllocationScore::ZERO && table.get(host).is_some() {
+                    let taken = AllocationScore::of(-i64::from(wish.get()));
+                    table.add(host, taken);
+                    self.log.note_one(*instance, ScoreSource::Promotion, host, taken);
+                }
             }
         }
     }
@@ -244,7 +266,7 @@ impl Placer<'_> {
                 record.decided_by = DecidedBy::MostFree;
                 return;
             }
-        } else if let Some(host) = self.stays_on.filter(good) {
+        } else if let Some(host) = self.stays_on.or_else(|| self.arrives_on(resource)).filter(good) {
             record.host = Some(host);
             record.decided_by = DecidedBy::Active;
             return;
@@ -266,10 +288,17 @@ impl Placer<'_> {
         }
     }
 
+    /// The host to which the connection to a guest or remote node is migrating. It goes on to there if it can.
+    fn arrives_on(&self, resource: ResourceIdx) -> Option<HostIdx> {
+        let is_connection = self.guests.iter().any(|(_, parts)| parts.connection == resource);
+        self.set.resource(resource).sent_to.filter(|_| is_connection)
+    }
+
     /// Returns true if a chosen host takes resources. Guest nodes always do: Pacemaker can choose one that never comes
     /// up.
     fn takes(&self, host: HostIdx) -> bool {
-        self.set.host(host).guest.is_some() || self.wishes.available(host)
+        let guest = self.set.host(host).guest;
+        guest.is_some_and(|parts| !parts.is_remote_node()) || self.wishes.available(host)
     }
 
     /// Lowers the scores of hosts with resources that this one should not meet. The hosts with the fewest of these keep

@@ -118,7 +118,7 @@ impl AllPlaced {
     pub fn is_available(&self, set: &WorkingSet, host: HostIdx) -> bool {
         let node = set.host(host);
         match node.guest {
-            Some(parts) => node.lets_run() && self.host(parts.machine).is_some(),
+            Some(parts) => node.lets_run() && !node.is_given_up() && self.host(parts.machine).is_some(),
             None => node.state.available(),
         }
     }

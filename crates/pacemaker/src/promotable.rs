@@ -134,6 +134,21 @@ impl WorkingSet {
         }
     }
 
+    /// The wish of the agents of an instance on a host. A wish does not outweigh that a part is unwanted there.
+    pub(super) fn promotion_wish(
+        &self,
+        promotion: &Promotion,
+        number: usize,
+        parts: &[ResourceIdx],
+        host: HostIdx,
+    ) -> AllocationScore {
+        let counts =
+            |part: &ResourceIdx| self.resource(*part).scores.get(host) >= Some(AllocationScore::ZERO);
+        let counting = parts.iter().enumerate().filter(|(_, part)| counts(part));
+        let wishes = counting.filter_map(|(at, _)| promotion.part_wish(at, number, host));
+        wishes.fold(AllocationScore::ZERO, AllocationScore::plus)
+    }
+
     /// Adds the wishes of agents to be promoted to the scores of instances. Those below 0 keep no instance away.
     pub(super) fn add_promotion_wishes(&mut self, log: &mut AdditionLog) {
         for clone in self.clones().collect::<Vec<_>>() {
@@ -144,13 +159,7 @@ impl WorkingSet {
                 let mut most = self.resource(instance).priority;
                 let parts = self.primitives(&instance).into_owned();
                 for host in promotion.wished_hosts(number) {
-                    // A wish does not outweigh that a part is unwanted there.
-                    let counts = |part: &ResourceIdx| {
-                        self.resource(*part).scores.get(host) >= Some(AllocationScore::ZERO)
-                    };
-                    let counting = parts.iter().enumerate().filter(|(_, part)| counts(part));
-                    let wishes = counting.filter_map(|(at, _)| promotion.part_wish(at, number, host));
-                    let wish = wishes.fold(AllocationScore::ZERO, AllocationScore::plus);
+                    let wish = self.promotion_wish(&promotion, number, &parts, host);
                     let scores = &mut self.resources[instance.get()].scores;
                     if wish > AllocationScore::ZERO && scores.get(host).is_some() {
                         scores.add(host, wish);

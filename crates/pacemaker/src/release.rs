@@ -102,6 +102,11 @@ impl Release {
         self >= Release::V3_0
     }
 
+    /// Returns true if promotable instances on guest nodes have their places later. It is not known by which rule.
+    pub(crate) fn places_instances_on_guests_later(self) -> bool {
+        self >= Release::V3_0
+    }
+
     /// Returns true if an instance that would leave its host is tried again at once without the host that it chose.
     pub(crate) fn retries_at_once(self) -> bool {
         self >= Release::V3_0

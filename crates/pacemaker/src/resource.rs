@@ -191,6 +191,8 @@ pub struct Resource {
     /// Hosts that were never searched for it, so that it may run there: lost hosts, if it need not wait for fencing,
     /// and hosts that must be unfenced first.
     pub unsure_on: Vec<HostIdx>,
+    /// Guest nodes that know nothing of it, so that it is looked for there.
+    pub unknown_on: Vec<HostIdx>,
     /// True if it runs, and stays as it is because a ticket is not granted.
     pub kept_by_ticket: bool,
     /// True if placing does not support it, so that it stays where it runs.
@@ -244,6 +246,7 @@ impl Resource {
             exclusive: None,
             requires: None,
             unsure_on: Vec::new(),
+            unknown_on: Vec::new(),
             maintenance: false,
             kept_by_ticket: false,
             unsupported: false,

@@ -55,20 +55,30 @@ pub struct Host {
     pub state: HostState,
     /// Need for unfencing, in a cluster that unfences hosts ([`WorkingSet::unfences`]).
     pub unfencing: Unfencing,
-    /// The resources behind a guest node; `None` for all other hosts.
+    /// The resources behind a guest or remote node; `None` for all other hosts.
     pub guest: Option<GuestParts>,
     /// True for a guest node that rules and colocations do not know by name. Pacemaker has this quirk if neither the
     /// list of nodes nor the status has anything relevant on the node.
     pub nameless: bool,
+    /// True for a remote node without a running connection. If its fencing is due, this is revoked once the connection
+    /// has a place.
+    pub reconnects: bool,
 }
 
-/// The resources behind a guest node.
+/// The resources behind a guest node or a remote node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GuestParts {
-    /// The primitive that runs the VM.
+    /// The primitive that runs the VM. A remote node has none: this is its connection, too.
     pub machine: ResourceIdx,
     /// The remote connection through which the cluster starts and stops resources in the VM. It runs where the VM runs.
     pub connection: ResourceIdx,
+}
+
+impl GuestParts {
+    /// Returns true for a remote node, which is no VM of the cluster.
+    pub fn is_remote_node(self) -> bool {
+        self.machine == self.connection
+    }
 }
 
 /// The cluster option that makes node health count. Scores from health are shown as a constraint of this name.
@@ -341,6 +351,8 @@ pub struct WorkingSet {
     pub unfences: bool,
     /// True if several hosts can be fenced at the same time.
     pub concurrent_fencing: bool,
+    /// True if the cluster goes on without quorum.
+    pub ignores_quorum: bool,
     /// True if a resource may run on every host unless a constraint forbids it.
     pub symmetric: bool,
     /// The names of the kinds of capacity.
@@ -417,12 +429,17 @@ impl WorkingSet {
     /// The precondition for starting a primitive, as configured or by default.
     pub(super) fn requirement(&self, resource: ResourceIdx) -> Requirement {
         let details = self.resource(resource);
-        match details.requires {
+        let requires = match details.requires {
             Some(said) if !details.fences() || said < Requirement::Unfencing => said,
             _ if details.fences() => Requirement::Quorum,
             _ if self.unfences => Requirement::Unfencing,
             _ => Requirement::Fencing,
-        }
+        };
+        // Without fencing, only guest nodes are fenced, by a restart of their VMs.
+        let (is_said, most) = (details.requires.is_some() || details.fences(), Requirement::Quorum);
+        let without_fencing =
+            if is_said || !self.ignores_quorum { requires.min(most) } else { Requirement::Nothing };
+        if self.fencing { requires } else { without_fencing }
     }
 
     /// Returns true if a primitive starts only on unfenced hosts. In a cluster that unfences, all fencing devices do.

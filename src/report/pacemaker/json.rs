@@ -165,6 +165,7 @@ pub(super) fn unsupported(set: &WorkingSet) -> Vec<UnsupportedView> {
 
 fn node(set: &WorkingSet, placed: &AllPlaced, host: HostIdx) -> PlacementNode {
     let of = set.host(host);
+    let machine = of.guest.filter(|parts| !parts.is_remote_node());
     let left = &placed.remaining[host.get()];
     let used = left
         .iter()
@@ -172,7 +173,7 @@ fn node(set: &WorkingSet, placed: &AllPlaced, host: HostIdx) -> PlacementNode {
     PlacementNode {
         name: of.name.clone(),
         available: placed.is_available(set, host),
-        machine: of.guest.map(|parts| set.resource(parts.machine).id.clone()),
+        machine: machine.map(|parts| set.resource(parts.machine).id.clone()),
         capacity: amounts(set, &of.capacity),
         used: used.collect(),
     }

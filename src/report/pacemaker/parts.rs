@@ -118,7 +118,7 @@ impl PartWords<'_> {
                 let rule = self.set.exclusive_rule(part.resource).map(shown_name).unwrap_or_default();
                 format!("resource-discovery=exclusive {rule}")
             }
-            ScoreSource::Guest => "guest node".to_owned(),
+            ScoreSource::Guest => "guest or remote node".to_owned(),
             ScoreSource::Ticket(at) => ticket(self.set, &self.set.tickets.rules[at]),
             ScoreSource::Stopped => "target-role".to_owned(),
             ScoreSource::With(at) => {

@@ -354,7 +354,7 @@ impl PlaceWords<'_> {
                     }
                 }
             }
-            HostHindrance::Guest => "it never runs in a guest node".to_owned(),
+            HostHindrance::Guest => "it never runs on a guest or remote node".to_owned(),
             HostHindrance::Instance(other) => format!("{} is there", self.resource(*other)),
             HostHindrance::Instances(most) => {
                 format!("no more instances may be there (clone-node-max {most})")

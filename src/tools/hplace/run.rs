@@ -1,6 +1,6 @@
 //! The flow of hplace: read, place, show.
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 
 use super::best;
 use super::carry;
@@ -12,13 +12,14 @@ use crate::model::shown::shown_name;
 use crate::pacemaker::cib::GuestReading;
 use crate::pacemaker::why::PlacementExplainer;
 use crate::pacemaker::{
-    AllPlaced, PlacementMethod, ResourceIdx, Strategy, Transition, WorkingSet, transition,
+    AllPlaced, PlacementMethod, ResourceIdx, Strategy, Transition, UnsearchedNode, WorkingSet, transition,
 };
 use crate::report::form::json;
 use crate::report::pacemaker::{
     crm_simulate, json as documents, normalized, text, transition as graphs, why as words,
 };
 use crate::tools::ExitStatus;
+use crate::tools::hint::WithHint;
 use crate::tools::output::Output;
 
 /// Places the resources, then prints the result or carries it out.
@@ -45,6 +46,7 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
     let asked = asked(set, options)?;
     let (strategy, placed) = best::placed(set, options)?;
     let plan = transition(set, strategy, &placed);
+    check_order(options, set, &plan)?;
     report::write(options, set, strategy, &placed, &plan)?;
     if as_json && options.forms.transition {
         output.write(&json::text(&documents::document_with_plan(set, strategy, &placed, &plan)?)?)?;
@@ -72,17 +74,39 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
     Ok(status(set, &placed, &plan))
 }
 
-/// Chooses how guest nodes are read. Placement with guest nodes is supported; actions and their order are not.
+/// Chooses how guest nodes are read. The cluster's own placement and its actions are supported with them.
 fn guests(options: &HplaceOptions) -> GuestReading {
-    let graph = options.forms.transition || options.forms.dot || options.forms.transition_xml;
     let optimal = options.method == Some(PlacementMethod::Optimal);
-    if graph || options.forms.show_normalized || optimal {
+    if options.forms.show_normalized || optimal {
         GuestReading::Unsupported
     } else if options.cib.skip_unsupported {
         GuestReading::IfAllIsKnown
     } else {
         GuestReading::Followed
     }
+}
+
+/// Refuses to show the order of actions where it is not known: if resources are still to be looked for on a remote node,
+/// or if one goes to or from a remote node whose connection is stopped.
+fn check_order(options: &HplaceOptions, set: &WorkingSet, plan: &Transition) -> anyhow::Result<()> {
+    let forms = &options.forms;
+    if !(forms.transition || forms.dot || forms.transition_xml) {
+        return Ok(());
+    }
+    let name = |resource| shown_name(&set.resource(resource).id);
+    let problem = if let Some(UnsearchedNode { node, resource }) = set.unsearched() {
+        let node = shown_name(&set.host(node).name);
+        format!("the cluster has not yet looked for resource {} on remote node {node}", name(resource))
+    } else if let Some(resource) = plan.changes.without_connection(set) {
+        format!(
+            "resource {} would migrate to or from a remote node whose connection is stopped",
+            name(resource)
+        )
+    } else {
+        return Ok(());
+    };
+    Err(anyhow!("the order of actions is not known: {problem}")
+        .hint("without the order, hplace shows places and actions"))
 }
 
 /// Exit status: [`ExitStatus::Unplaced`] if a resource has no place or stays down, or if actions wait for each other in

@@ -9,7 +9,8 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::{is_true, leading};
 use super::super::score::AllocationScore;
 use super::super::working_set::{
-    Colocation, GuestParts, HostState, OrderStrength, OrderedTasks, Resource, RunCondition, StartOrder,
+    Colocation, GuestParts, HostState, OrderStrength, OrderedTasks, Requirement, Resource, RunCondition,
+    StartOrder,
 };
 use super::Reader;
 use super::document::{child, children, id};
@@ -43,14 +44,16 @@ const STUCK: &str = "the machine of a guest node to which the connection could n
 pub(super) struct GuestDraft<'a, 'i> {
     pub(super) id: &'a str,
     pub(super) name: &'a str,
-    /// The primitive that runs the VM.
+    /// The primitive that runs the VM. For a remote node, the connection.
     pub(super) machine: Node<'a, 'i>,
     /// The group of that primitive.
     group: Option<Node<'a, 'i>>,
+    /// True for a remote node: a node of its own, and no VM of the cluster.
+    pub(super) is_remote: bool,
     /// True if the connection may migrate with its VM; `None` if the VM does not say.
     may_migrate: Option<bool>,
     /// Its element in the list of nodes.
-    element: Option<Node<'a, 'i>>,
+    pub(super) element: Option<Node<'a, 'i>>,
     /// Its element in the status.
     pub(super) state: Option<Node<'a, 'i>>,
     /// The connection with its host, once that is known.
@@ -74,12 +77,14 @@ impl<'a, 'i> Reader<'a, 'i> {
         };
         let nodes = || self.section("nodes").into_iter().flat_map(|nodes| children(nodes, "node"));
         let is_remote = |node: &Node<'a, 'i>| node.attribute("type") == Some("remote");
+        let remote_nodes = self.remote_nodes();
         let mut names: HashSet<&str> = nodes()
             .filter(|node| !is_remote(node))
             .flat_map(|node| [node.attribute("uname"), node.attribute("id")])
             .flatten()
             .collect();
         names.extend(section.descendants().filter_map(|node| node.attribute("id")));
+        names.retain(|name| !remote_nodes.contains(name));
         let remote: Vec<Node<'a, 'i>> = nodes().filter(is_remote).collect();
         let mut machines = Vec::new();
         for top in section.children() {
@@ -94,7 +99,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         let said = self.set.unsupported.len();
         for (machine, group) in machines {
             let metas = self.properties(machine, "meta_attributes");
-            let Some(name) = metas.get(GUEST).filter(|name| !name.is_empty() && names.insert(name)) else {
+            let is_own = remote_nodes.contains(id(machine));
+            let name = if is_own { Some(id(machine)) } else { metas.get(GUEST) };
+            let Some(name) = name.filter(|name| !name.is_empty() && names.insert(name)) else {
                 continue;
             };
             let element = remote.iter().find(|node| node.attribute("uname") == Some(name)).copied();
@@ -104,6 +111,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 name,
                 machine,
                 group,
+                is_remote: is_own,
                 may_migrate: metas.get("remote-allow-migrate").map(is_true),
                 element,
                 state: None,
@@ -119,6 +127,10 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn settle_guests(&mut self, defaults: &Properties<'a>) -> Result<()> {
         for at in 0..self.guests.len() {
             let guest = self.guests[at].clone();
+            if guest.is_remote {
+                self.guests[at].runs = self.find_remote_node(&guest, defaults)?;
+                continue;
+            }
             let (connection, runs) = self.find_guest(&guest, defaults)?;
             (self.guests[at].connection, self.guests[at].runs) = (Some(connection), runs);
         }
@@ -154,6 +166,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             // Maintenance of the VM does not affect the connection.
             managed: self.is_managed(&defaults) && draft.metas.flag("is-managed", true),
             allow_migrate: guest.may_migrate.unwrap_or(bare.allow_migrate),
+            requires: Some(Requirement::Quorum),
             ..bare
         };
         let PrimitiveDraft { resource: mut connection, threshold, rules, .. } =
@@ -170,7 +183,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// Reads the VM of a guest node. Unsupported parts of it are reported later.
-    fn draft_machine(
+    pub(super) fn draft_machine(
         &mut self,
         guest: &GuestDraft<'a, 'i>,
         defaults: &Properties<'a>,
@@ -227,37 +240,51 @@ impl<'a, 'i> Reader<'a, 'i> {
         };
         let unclean = places.iter().any(|place| place.active.iter().any(is_trouble));
         let online = !unclean && places.iter().all(|place| !place.active.is_empty());
-        let own = guest.element.map(|node| self.properties(node, "instance_attributes")).unwrap_or_default();
         // The status of a guest node that is down does not count, unless it may be up after all.
         let is_heard = places.iter().all(|place| !place.active.is_empty()) || self.set.fencing;
         let state = guest.state.filter(|_| is_heard);
+        let found = HostState { online, unclean, ..HostState::default() };
+        connection.stopped |= self.settle_node(guest, host, state, found);
+    }
+
+    /// Completes a guest or remote node by its element and its status, if that counts. Returns true if the node shuts
+    /// down: it then gives up its connection.
+    pub(super) fn settle_node(
+        &mut self,
+        guest: &GuestDraft<'a, 'i>,
+        host: HostIdx,
+        state: Option<Node<'a, 'i>>,
+        found: HostState,
+    ) -> bool {
         self.set.hosts[host.get()].nameless = guest.element.is_none() && state.is_none();
+        let own = guest.element.map(|node| self.properties(node, "instance_attributes")).unwrap_or_default();
         let transient = state.and_then(|state| child(state, "transient_attributes"));
         let transient = transient
             .map(|parent| self.properties(parent, "instance_attributes").last_first())
             .unwrap_or_default();
         let is_set = |name| transient.get(name).or_else(|| own.get(name)).is_some_and(is_true);
         let state_now = HostState {
-            online,
             // Pacemaker quirk: these count only if the status has the node.
-            standby: state.is_some() && is_set("standby"),
-            maintenance: state.is_some() && is_set("maintenance"),
-            shutting_down: false,
-            unclean,
-            joining: false,
+            standby: found.standby || state.is_some() && is_set("standby"),
+            maintenance: found.maintenance || state.is_some() && is_set("maintenance"),
+            ..found
         };
-        // A guest node that shuts down gives up its connection.
-        connection.stopped |= transient.get("shutdown").and_then(leading).is_some_and(|since| since != 0);
         let mut node = std::mem::take(&mut self.set.hosts[host.get()]);
         node.state = state_now;
         self.set.hosts[host.get()] = self.described(node, guest.element, &own, &transient);
         self.read_recorded_states(host, state);
+        transient.get("shutdown").and_then(leading).is_some_and(|since| since != 0)
     }
 
     pub(super) fn add_connections(&mut self) {
         for at in 0..self.guests.len() {
             let guest = self.guests[at].clone();
             let Some(machine) = self.resources.get(id(guest.machine)).copied() else { continue };
+            if guest.is_remote {
+                let host = self.hosts[guest.name];
+                self.set.hosts[host.get()].guest = Some(GuestParts { machine, connection: machine });
+                continue;
+            }
             let Some(resource) = self.guests[at].connection.take() else { continue };
             let host = self.hosts[guest.name];
             let connection = ResourceIdx::new(self.set.resources.len());

@@ -27,6 +27,7 @@ mod parameters;
 mod plain;
 mod promotable;
 mod properties;
+mod remote_nodes;
 mod resources;
 mod revisions;
 pub(super) mod roles;
@@ -201,8 +202,10 @@ struct Reader<'a, 'i> {
     locks: Option<ShutdownLocks>,
     /// True if the cluster fences all its members, as it lost its quorum.
     panics: bool,
-    /// The supported guest nodes.
+    /// The supported guest nodes and remote nodes.
     guests: Vec<GuestDraft<'a, 'i>>,
+    /// Names of the remote nodes whose connections are stopped, as the nodes shut down, or wait after a failure.
+    given_up: HashSet<&'a str>,
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
@@ -254,6 +257,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             locks: None,
             panics: false,
             guests: Vec::new(),
+            given_up: HashSet::new(),
         }
     }
 
@@ -273,6 +277,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.set.colocations.append(&mut self.together);
         self.read_orders()?;
         self.name_other_constraints();
+        self.look_on_guests();
         self.find_unfencing();
         self.find_sought();
         self.set.set_scores();
@@ -341,6 +346,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         self.set.concurrent_fencing =
             options.flag("concurrent-fencing", self.set.release.fences_concurrently());
+        self.set.ignores_quorum =
+            options.get("no-quorum-policy").is_some_and(|word| word.eq_ignore_ascii_case("ignore"));
         self.set.stop_all = options.flag("stop-all-resources", false);
         self.maintenance_mode = options.flag("maintenance-mode", false);
         self.startup_fencing = options.flag("startup-fencing", true);

@@ -39,6 +39,8 @@ pub(super) struct FailureRules<'a> {
     of_promoted: Vec<OperationKey<'a>>,
     /// Values for all other operations. The first whose rule holds counts.
     defaults: Vec<(ValueRule<'a>, &'a str)>,
+    /// True for the connection to a remote node. A failed stop only restarts it, as the node itself is fenced.
+    pub(super) is_connection: bool,
     /// Time after which a failure is forgotten, in seconds.
     pub(super) timeout: Option<i64>,
 }
@@ -50,6 +52,30 @@ impl FailureRules<'_> {
             of_operations: vec![(OperationKey { name: "stop", interval: 0 }, Some("restart"))],
             ..FailureRules::default()
         }
+    }
+
+    /// The reaction by the defaults of all operations.
+    fn default_word(&self, key: OperationKey<'_>) -> Option<&str> {
+        self.defaults.iter().find(|(rule, _)| rule.holds(Some(key))).map(|(_, word)| *word)
+    }
+
+    /// The reaction that is configured for a failed operation, if one is.
+    fn word(&self, key: OperationKey<'_>) -> Option<&str> {
+        let own = self.of_operations.iter().find(|(other, _)| *other == key);
+        own.and_then(|(_, word)| *word).or_else(|| self.default_word(key))
+    }
+
+    /// Returns true if a failed operation of a remote connection leaves the state of the remote node unknown, so that the
+    /// node is fenced. Configured reactions concern the connection only.
+    pub(super) fn loses_remote_node(&self, key: OperationKey<'_>) -> bool {
+        const KNOWN: [&str; 7] = ["ignore", "nothing", "block", "restart", "fence", "stop", "standby"];
+        key.name != "start" && !self.word(key).is_some_and(|word| KNOWN.contains(&word))
+    }
+
+    /// Returns true if an unmanaged connection counts as stopped after a failed operation.
+    pub(super) fn gives_up_connection(&self, key: OperationKey<'_>) -> bool {
+        key.name != "start"
+            && !self.word(key).is_some_and(|word| ["ignore", "nothing", "block"].contains(&word))
     }
 
     /// Returns true for a recurring monitor of promoted instances.
@@ -71,11 +97,9 @@ impl FailureRules<'_> {
     pub(super) fn of(&self, key: OperationKey<'_>, fencing: bool) -> OnFail {
         let own = self.of_operations.iter().find(|(other, _)| *other == key);
         let own = own.and_then(|(_, word)| *word);
-        let mut defaults = self.defaults.iter();
-        let usual_word = || defaults.find(|(rule, _)| rule.holds(Some(key))).map(|(_, word)| *word);
-        let word = own.or_else(|| self.of_demotion(key)).or_else(usual_word);
+        let word = own.or_else(|| self.of_demotion(key)).or_else(|| self.default_word(key));
         let stops = key.name == "stop";
-        let usual = match (stops, fencing) {
+        let usual = match (stops && !self.is_connection, fencing) {
             (false, _) => OnFail::Restart,
             (true, true) => OnFail::Fence,
             (true, false) => OnFail::Block,

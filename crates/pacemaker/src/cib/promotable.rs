@@ -111,8 +111,14 @@ impl Reader<'_, '_> {
     /// Changes the reasons why a promotable clone is not supported: some do not apply to it, and others do to it alone.
     pub(super) fn check_promotable(&self, reasons: &mut Vec<&'static str>) {
         reasons.retain(|reason| ![PROMOTED, DEGRADED].contains(reason));
-        if !self.guests.is_empty() {
-            reasons.push("a promotable clone in a cluster with guest nodes");
+        let machines = self.guests.iter().filter(|guest| !guest.is_remote);
+        let guests: Vec<HostIdx> = machines.map(|guest| self.hosts[guest.name]).collect();
+        let wishes = self.wishes_by_name();
+        if guests.iter().any(|guest| wishes.values().any(|by_host| by_host.contains_key(guest))) {
+            reasons.push("a promotable clone in a cluster with promotion scores on guest nodes");
+        }
+        if !guests.is_empty() && self.set.release.places_instances_on_guests_later() {
+            reasons.push("a promotable clone beside guest nodes, in Pacemaker 3.0");
         }
         if self.set.without_quorum.is_some() && self.demotes_without_quorum {
             reasons.push("promoted instances without quorum (no-quorum-policy=demote)");
@@ -154,7 +160,7 @@ impl Reader<'_, '_> {
             let own = wishes.get(&name);
             let on = |host: HostIdx| {
                 let mut found = own.into_iter().chain(of_all).filter_map(|values| values.get(&host));
-                let wish = found.next().filter(|_| self.set.host(host).can_run());
+                let wish = found.next().filter(|_| self.may_run(host));
                 wish.map(|score| (host, *score))
             };
             hosts.into_iter().filter_map(on).collect()
@@ -167,24 +173,20 @@ impl Reader<'_, '_> {
     pub(super) fn own_promotion_wishes(&self, name: &str) -> HostWishes {
         let traced = self.records_of(name).iter().map(|record| record.host);
         let idle = self.idle_hosts().get(&NameMark::of(name.as_bytes()));
-        let is_known = |host: &HostIdx| {
-            let state = self.set.host(*host).state;
-            state.online || state.unclean
-        };
+        let is_known = |host: &HostIdx| self.is_heard(*host);
         let known: HashSet<HostIdx> =
             traced.chain(idle.into_iter().flatten().copied()).filter(is_known).collect();
         let own = self.wishes_by_name().get(name);
-        let counts =
-            |host: HostIdx| (known.is_empty() || known.contains(&host)) && self.set.host(host).can_run();
+        let counts = |host: HostIdx| (known.is_empty() || known.contains(&host)) && self.may_run(host);
         let all = own.into_iter().flatten();
         all.filter(|(host, _)| counts(**host)).map(|(host, score)| (*host, *score)).collect()
     }
 
     /// Drops the wishes on hosts that, by what was read later, run nothing.
     pub(super) fn drop_wishes_on_absent_hosts(&mut self) {
-        let set = &mut self.set;
-        let absent: HashSet<HostIdx> = set.host_indices().filter(|host| !set.host(*host).can_run()).collect();
-        let promotions = set.resources.iter_mut().filter_map(|resource| resource.promotion.as_mut());
+        let hosts = self.set.host_indices();
+        let absent: HashSet<HostIdx> = hosts.filter(|host| !self.may_run(*host)).collect();
+        let promotions = self.set.resources.iter_mut().filter_map(|resource| resource.promotion.as_mut());
         for row in promotions.flat_map(|promotion| promotion.wishes.iter_mut().flatten()) {
             row.retain(|host, _| !absent.contains(host));
         }
@@ -208,10 +210,7 @@ impl Reader<'_, '_> {
         }
         let active: HashSet<(HostIdx, &str)> =
             part.active.iter().map(|(host, name)| (*host, name.as_str())).collect();
-        let counts = |host: &HostIdx| {
-            let state = self.set.host(*host).state;
-            state.online || state.unclean
-        };
+        let counts = |host: &HostIdx| self.is_heard(*host);
         let mut all = Vec::new();
         for host in self.set.status_order.iter().copied().filter(counts) {
             let histories = std::mem::take(&mut names[host.get()]).into_iter();

@@ -290,10 +290,17 @@ impl<'a, 'i> Reader<'a, 'i> {
             .filter(|(meta, ..)| !is_known(meta))
             .map(|(.., reason)| *reason)
             .collect();
+        let mut rules = self.failure_rules(node, template);
         if resource.agent == CONNECTION {
-            reasons.push("it makes a remote node");
+            if self.guests.iter().any(|guest| guest.machine == node) {
+                resource.allow_migrate |= metas.get("allow-migrate").is_none();
+                resource.stopped |= self.given_up.contains(resource.id.as_str());
+                resource.requires = Some(Requirement::Quorum);
+                rules.is_connection = true;
+            } else {
+                reasons.push("it makes a remote node");
+            }
         }
-        let rules = self.failure_rules(node, template);
         let mut draft = PrimitiveDraft::new(resource, reasons, metas, rules);
         draft.sources.push(elements);
         draft.sources.extend(inherited.wholes.iter().map(|whole| vec![*whole]));
@@ -359,6 +366,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             exclusive: None,
             requires: requirement(metas),
             unsure_on: Vec::new(),
+            unknown_on: Vec::new(),
             kept_by_ticket: false,
             unsupported: false,
             key_attributes: Vec::new(),

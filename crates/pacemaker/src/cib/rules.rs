@@ -95,8 +95,11 @@ pub(super) fn is_any(rule: Node<'_, '_>) -> bool {
 fn expression_holds(expression: Node<'_, '_>, host: &Host, coordinator: bool) -> bool {
     let name = expression.attribute("attribute").unwrap_or_default();
     let actual = match name {
-        "#kind" if host.guest.is_some() => Some("container"),
-        "#kind" => Some("cluster"),
+        "#kind" => Some(match host.guest {
+            Some(parts) if parts.is_remote_node() => "remote",
+            Some(_) => "container",
+            None => "cluster",
+        }),
         "#uname" | "#id" | "#is_dc" if host.nameless => None,
         "#uname" => Some(host.name.as_str()),
         "#id" => Some(host.id.as_str()),

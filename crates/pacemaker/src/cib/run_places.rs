@@ -125,7 +125,7 @@ impl Reader<'_, '_> {
         recorded_states.sort_by_cached_key(|(host, _)| turn(*host));
         for (host, recorded_state) in &recorded_states {
             let state = self.set.host(*host).state;
-            let is_known = state.online || state.unclean;
+            let is_known = state.online || state.unclean || self.is_reached(*host);
             let managed = managed_on(places.blocked);
             match recorded_state {
                 RecordedState::Active(_) if is_known => places.suppose(*host, RunCondition::Sound),
@@ -168,7 +168,7 @@ impl Reader<'_, '_> {
     ) {
         let fencing = self.set.fencing;
         let state = self.set.host(host).state;
-        let is_known = state.online || state.unclean;
+        let is_known = state.online || state.unclean || self.is_reached(host);
         // Resources on a lost host are gone with it. A guest node that must be restarted exists until then.
         let is_gone = !state.online && !self.is_running_guest(host);
         let state = &mut self.set.hosts[host.get()].state;

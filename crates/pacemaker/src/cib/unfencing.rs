@@ -6,7 +6,7 @@ use roxmltree::Node;
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::resource::Resource;
-use super::super::working_set::{Requirement, Unfencing};
+use super::super::working_set::{GuestParts, Requirement, Unfencing};
 use super::document::id;
 use super::history::{NameMark, OperationKey};
 use super::properties::Properties;
@@ -46,6 +46,24 @@ impl<'a, 'i> Reader<'a, 'i> {
         if provides && let Some(kind) = resource.agent.strip_prefix("stonith:") {
             let sources = sources.to_vec();
             self.unfencers.push(UnfencingDevice { id: id(node), kind: kind.to_owned(), sources });
+        }
+    }
+
+    /// Finds the guest nodes that know nothing of a resource.
+    pub(super) fn look_on_guests(&mut self) {
+        let guests: Vec<(HostIdx, GuestParts)> = self.set.guests().collect();
+        let may_be_there = |resource: &ResourceIdx| {
+            let details = self.set.resource(*resource);
+            let is_part = |(_, parts): &(HostIdx, GuestParts)| {
+                parts.machine == *resource || parts.connection == *resource
+            };
+            details.is_primitive() && !details.fences() && !guests.iter().any(is_part)
+        };
+        let concerned: Vec<ResourceIdx> = self.set.resource_indices().filter(may_be_there).collect();
+        for (host, _) in &guests {
+            for resource in self.unknown_on(&concerned, *host) {
+                self.set.resources[resource.get()].unknown_on.push(*host);
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! The steps of a transition.
 
 use super::super::index::{HostIdx, ResourceIdx};
+use super::super::working_set::FenceAction;
 use htools_model::words;
 
 words!(
@@ -56,6 +57,8 @@ pub struct TransitionAction {
     pub pseudo: bool,
     /// The choice for which this is the mark.
     pub choice: Option<ChoiceMark>,
+    /// How a guest node is fenced; `None` for all other actions.
+    pub fence: Option<FenceAction>,
 }
 
 /// A point at which enough of several resources are started.
@@ -71,23 +74,47 @@ impl TransitionAction {
     /// An action on a host.
     pub(super) fn to_host(task: ActionTask, host: HostIdx) -> TransitionAction {
         let pseudo = task == ActionTask::LoadStopped;
-        TransitionAction { task, resource: None, host: Some(host), peer: None, pseudo, choice: None }
+        TransitionAction {
+            task,
+            resource: None,
+            host: Some(host),
+            peer: None,
+            pseudo,
+            choice: None,
+            fence: None,
+        }
     }
 
     /// An action on a primitive.
     pub(super) fn with(task: ActionTask, resource: ResourceIdx, host: HostIdx) -> TransitionAction {
         let (resource, host) = (Some(resource), Some(host));
-        TransitionAction { task, resource, host, peer: None, pseudo: false, choice: None }
+        TransitionAction { task, resource, host, peer: None, pseudo: false, choice: None, fence: None }
     }
 
     /// A mark among the actions on a group or a clone.
     pub(super) fn mark(task: ActionTask, group: ResourceIdx) -> TransitionAction {
-        TransitionAction { task, resource: Some(group), host: None, peer: None, pseudo: true, choice: None }
+        TransitionAction {
+            task,
+            resource: Some(group),
+            host: None,
+            peer: None,
+            pseudo: true,
+            choice: None,
+            fence: None,
+        }
     }
 
     /// The point at which enough of several resources are started.
     pub(super) fn enough(choice: ChoiceMark) -> TransitionAction {
         let task = ActionTask::EnoughStarted;
-        TransitionAction { task, resource: None, host: None, peer: None, pseudo: true, choice: Some(choice) }
+        TransitionAction {
+            task,
+            resource: None,
+            host: None,
+            peer: None,
+            pseudo: true,
+            choice: Some(choice),
+            fence: None,
+        }
     }
 }

@@ -50,7 +50,8 @@ impl ResourceChange {
         }
         let may_migrate = |from, to| {
             let state = set.host(from).state;
-            let is_left = state.online && (set.host(from).guest.is_some() || !state.unclean);
+            let is_machine = set.host(from).guest.is_some_and(|parts| !parts.is_remote_node());
+            let is_left = state.online && (is_machine || !state.unclean);
             // If it runs on two hosts, it can go from one to the other.
             let joins = !details.runs_too_often()
                 || details.spares_expected() && details.also_on == [to]

@@ -13,6 +13,7 @@ use super::action::ActionTask::{
 };
 use super::actions::Actions;
 use super::change::ResourceChanges;
+use super::connections;
 use super::wait::WaitReason;
 use htools_plan::graph::{StepIdx, Strength};
 
@@ -133,6 +134,7 @@ impl Constraints<'_> {
             let unfence = self.actions.to(Unfence, *host);
             self.actions.edge(unfence, step, Strength::Must, WaitReason::Unfencing(*host));
         }
+        connections::look_for(self.set, self.changes, self.actions, sought, step);
     }
 
     /// The last action of a kind on a resource; for a group, the mark after its members. Members do not wait for that
@@ -323,7 +325,15 @@ impl Constraints<'_> {
                 details.is_primitive() && (requires || details.unsure_on.contains(&host))
             };
             for resource in self.set.resource_indices().filter(waits) {
-                let start = self.actions.first_with(&[MigrateTo, MigrateFrom, Start], resource);
+                let requires = self.set.requirement(resource) >= Requirement::Fencing;
+                // What migrates waits for the fencing of a guest node only if it requires fencing.
+                let is_connection = self.set.guests().any(|(_, parts)| parts.connection == resource);
+                let is_member = self.set.host(host).guest.is_none();
+                let begins: &[ActionTask] = match requires || is_member && !is_connection {
+                    true => &[MigrateTo, MigrateFrom, Start],
+                    false => &[Start],
+                };
+                let start = self.actions.first_with(begins, resource);
                 self.actions.edge(fence, start, Strength::Must, why);
                 self.actions.edge(fence, self.actions.with(Promote, resource), Strength::Must, why);
             }

@@ -3,6 +3,7 @@
 
 mod instances;
 mod partial;
+mod remote_nodes;
 mod roles;
 mod state;
 mod unfencing;
@@ -26,15 +27,17 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     let by_place: Vec<ResourceChange> = by_place.collect();
     let own_and_allowed = |resource: ResourceIdx| {
         let own = by_place[resource.get()];
-        let allowed = own.allowed(set, resource);
+        let reached = own.where_reached(set);
+        let allowed = reached.allowed(set, resource);
         let change = allowed.with_unfenced(set, &unfenced, resource);
         let unfencing = change.stops_on().filter(|_| change != allowed).map(WaitReason::Unfencing);
-        let quorum = (own != allowed).then_some(WaitReason::Quorum);
+        let missing = (reached != allowed).then_some(WaitReason::Quorum);
+        let beyond = own.beyond(set).filter(|_| own != reached).map(WaitReason::Connection);
         match set.resource(resource).sought_on {
             Some(host) if matches!(change, ResourceChange::Start(_)) => {
                 (change.not_started(), Some(WaitReason::Probe(host)))
             }
-            _ => (change, unfencing.or(quorum)),
+            _ => (change, unfencing.or(missing).or(beyond)),
         }
     };
     let (changes, causes) = set.resource_indices().map(own_and_allowed).unzip();
@@ -55,7 +58,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
         again: true,
     };
     // A guest node is fenced by a restart of its VM, which then does not migrate away with the resources in it.
-    for (host, parts) in set.guests().filter(|(host, _)| set.host(*host).state.unclean) {
+    for (host, parts) in set.machines().filter(|(host, _)| set.host(*host).state.unclean) {
         let is_used = set.resources.iter().any(|resource| resource.active_hosts().any(|on| on == host));
         let machine = &mut induced.changes[parts.machine.get()];
         *machine = match *machine {
@@ -77,6 +80,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
         set.choices.iter().enumerate().for_each(|(at, choice)| induced.follow_choice(at, choice));
         stops.iter().for_each(|stop| induced.follow_stop(stop));
         induced.follow_colocations();
+        induced.follow_connections();
         induced.hold();
     }
     induced.hold_groups();
@@ -90,7 +94,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
 /// Needs of resources in guest nodes for the VMs.
 fn guest_needs(set: &WorkingSet, placed: &AllPlaced) -> Vec<Need> {
     let mut needs = Vec::new();
-    for (host, parts) in set.guests() {
+    for (host, parts) in set.machines() {
         let there = set.resource_indices().filter(|resource| placed.host(*resource) == Some(host));
         let why = WaitReason::Machine(parts.machine);
         needs.extend(there.map(|then| Need::of_starts(parts.machine, then, true, why)));

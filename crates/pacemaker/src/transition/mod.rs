@@ -7,11 +7,13 @@ pub mod change;
 pub mod checker;
 mod choices;
 pub(super) mod circles;
+mod connections;
 mod constraints;
 mod induced;
 pub(super) mod needs;
 mod ordered;
 mod own;
+mod remote_nodes;
 mod roles;
 mod room;
 mod sequence;
@@ -66,11 +68,13 @@ impl ResourceChanges {
 
 /// The transition of a cluster whose resources were placed by a strategy.
 pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> Transition {
+    let set = &*set.with_connections_placed(placed);
     let mut changes = induced::changes(set, placed);
     let mut actions = Actions::default();
     own::add(set, &changes, &mut actions);
     roles::add(set, &changes, &mut actions);
     constraints::add(set, &changes, &mut actions);
+    connections::add(set, &changes, &mut actions);
     choices::add(set, &changes, &mut actions);
     if strategy != Strategy::Default {
         room::add(set, &mut actions);
@@ -79,9 +83,8 @@ pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> T
     let ActionSequence { steps: sequence, possible } = sequence::sequence(set, &actions);
     let circles = match &sequence[possible..] {
         [] => Vec::new(),
-        // VMs of guest nodes, and their connections, take no part in this waiting. Steps that are stuck here need not
-        // be stuck in Pacemaker.
-        _ if set.has_guests() => Vec::new(),
+        // Searches on remote nodes take no part in this waiting. Steps that are stuck here need not be stuck in Pacemaker.
+        _ if set.unsearched().is_some() => Vec::new(),
         stuck => {
             stuck.iter().for_each(|step| changes.without(&actions.all[step.get()]));
             circles::circles(&actions)

@@ -2,16 +2,17 @@
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::shown_order::by_shown_name;
-use super::super::working_set::{Requirement, Resource, ResourceForm, RunCondition, WorkingSet};
+use super::super::working_set::{GuestParts, Requirement, Resource, ResourceForm, RunCondition, WorkingSet};
 use super::action::{ActionTask, TransitionAction};
 use super::actions::Actions;
 use super::change::{ResourceChange, ResourceChanges};
+use super::connections;
 use super::wait::WaitReason;
 use htools_plan::graph::{StepIdx, Strength};
 
 /// Adds the actions of all hosts, primitives, groups and clones.
 pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
-    fence(set, actions);
+    fence(set, changes, actions);
     for host in &changes.unfenced {
         actions.add(TransitionAction::to_host(ActionTask::Unfence, *host));
     }
@@ -26,12 +27,13 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
 }
 
 /// Fences lost hosts, the coordinator last, if any resource is managed.
-fn fence(set: &WorkingSet, actions: &mut Actions) {
+fn fence(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
     if !set.resource_indices().any(|resource| set.is_managed(resource)) {
         return;
     }
     let is_coordinator = |host: &HostIdx| set.coordinator == Some(*host);
     let mut lost = by_shown_name(set);
+    lost.retain(|host| set.host(*host).guest.is_none_or(GuestParts::is_remote_node));
     lost.retain(|host| set.host(*host).state.unclean && set.can_fence(*host));
     lost.sort_by_key(is_coordinator);
     let mut before: Vec<StepIdx> = Vec::new();
@@ -47,6 +49,7 @@ fn fence(set: &WorkingSet, actions: &mut Actions) {
         }
         before.push(fence);
     }
+    connections::fence(set, changes, actions);
 }
 
 fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, actions: &mut Actions) {
@@ -77,7 +80,7 @@ fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, ac
     }
     let stop = actions.with(ActionTask::Stop, resource);
     let stops = stops_on(set, change, resource);
-    for from in stops.iter().copied().filter(|_| set.requirement(resource) >= Requirement::Fencing) {
+    for from in stops.iter().copied().filter(|from| waits_for_fencing(set, resource, *from)) {
         let fence = actions.to(ActionTask::Fence, from);
         // Of several stops, the one on the last host waits, too.
         for host in stops.last().into_iter().chain([&from]) {
@@ -90,6 +93,11 @@ fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, ac
         let start = actions.add(TransitionAction { pseudo, ..with(ActionTask::Start, to) });
         actions.edge(stop.or(before), start, Strength::Must, why);
     }
+}
+
+/// Returns true if what ends on a host to be fenced ends only then. On a guest node, that holds for all resources.
+pub(super) fn waits_for_fencing(set: &WorkingSet, resource: ResourceIdx, host: HostIdx) -> bool {
+    set.host(host).guest.is_some() || set.requirement(resource) >= Requirement::Fencing
 }
 
 /// All hosts on which a resource is stopped. If it runs on several, these are all but the one on which it continues.
@@ -162,8 +170,12 @@ fn begin_stops(
 ) -> StepIdx {
     let stop = actions.add(TransitionAction::mark(ActionTask::Stop, whole));
     let parts = set.primitives(&whole);
-    let waiting = parts.iter().filter(|part| set.requirement(**part) >= Requirement::Fencing);
-    for host in waiting.flat_map(|part| stops_on(set, changes.get(*part), *part)) {
+    let hosts = |part: &ResourceIdx| {
+        let part = *part;
+        let stops = stops_on(set, changes.get(part), part).into_iter();
+        stops.filter(move |host| waits_for_fencing(set, part, *host))
+    };
+    for host in parts.iter().flat_map(hosts) {
         let fence = actions.to(ActionTask::Fence, host);
         actions.edge(fence, stop, Strength::Must, WaitReason::Fencing(host));
     }
@@ -203,7 +215,8 @@ fn begins(set: &WorkingSet, changes: &ResourceChanges, part: ResourceIdx) -> boo
 fn shut_down(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
     let leaves = |host: &HostIdx| {
         let state = set.host(*host).state;
-        state.shutting_down && state.online && actions.to(ActionTask::Fence, *host).is_none()
+        let is_member = set.host(*host).guest.is_none();
+        is_member && state.shutting_down && state.online && actions.to(ActionTask::Fence, *host).is_none()
     };
     // A host stays as long as it has a held resource.
     let holds = |host: HostIdx| {

@@ -1,11 +1,12 @@
 //! Promotions and demotions in a transition: their actions, and the order of these within their clones.
 
 use super::super::index::{HostIdx, ResourceIdx};
-use super::super::working_set::{Requirement, ResourceForm, WorkingSet};
+use super::super::working_set::{ResourceForm, WorkingSet};
 use super::action::ActionTask::{Demote, Demoted, Fence, Promote, Promoted, Running, Start, Stop, Stopped};
 use super::action::{ActionTask, TransitionAction};
 use super::actions::Actions;
 use super::change::{ResourceChanges, RoleChange};
+use super::own::waits_for_fencing;
 use super::wait::WaitReason;
 use htools_plan::graph::Strength;
 
@@ -51,7 +52,7 @@ fn primitive(set: &WorkingSet, changes: &ResourceChanges, part: ResourceIdx, act
     actions.edge(demote, stop, Strength::Must, why);
     actions.edge(demote, promote, Strength::Must, why);
     actions.edge(start, promote, Strength::Must, why);
-    if let Some(host) = demoted_on.filter(|_| set.requirement(part) >= Requirement::Fencing) {
+    if let Some(host) = demoted_on.filter(|host| waits_for_fencing(set, part, *host)) {
         actions.edge(actions.to(Fence, host), demote, Strength::Must, WaitReason::Fencing(host));
     }
 }

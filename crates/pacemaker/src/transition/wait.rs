@@ -25,6 +25,8 @@ pub enum WaitReason {
     Unfencing(HostIdx),
     /// Resources in this VM, which is a guest node, run no longer than the VM.
     Machine(ResourceIdx),
+    /// This connection leads to a node, and actions there need it.
+    Connection(ResourceIdx),
     /// Hosts are fenced one after the other.
     OneByOne,
     /// There is no quorum.

@@ -79,7 +79,7 @@ impl ClusterBefore<'_> {
             (details.surplus, HostHindrance::Surplus),
             (details.stopped, HostHindrance::Stopped),
             (record.decided_by == DecidedBy::StopAll, HostHindrance::StopAll),
-            (guest.is_none() && state.unclean, HostHindrance::Unclean),
+            (guest.is_none() && state.unclean || self.set.host(host).is_given_up(), HostHindrance::Unclean),
             (guest.is_none() && !state.online, HostHindrance::Offline),
             (guest.is_none() && state.shutting_down, HostHindrance::ShuttingDown),
             (state.standby, HostHindrance::Standby),

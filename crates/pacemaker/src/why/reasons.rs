@@ -42,7 +42,7 @@ pub enum HostHindrance {
     With(TogetherRule, Option<HostIdx>),
     /// By a colocation, it must not be with another one, which is there.
     Apart(TogetherRule),
-    /// It can never run in a guest node, which this host is.
+    /// It can never run on a guest or remote node, which this host is.
     Guest,
     /// Another instance of its clone is there.
     Instance(ResourceIdx),

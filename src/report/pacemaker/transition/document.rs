@@ -129,6 +129,7 @@ fn reason(set: &WorkingSet, why: WaitReason) -> ReasonDocument<'_> {
         WaitReason::Fencing(host) => ("fencing", Some(set.host(host).name.as_str())),
         WaitReason::Unfencing(host) => ("unfencing", Some(set.host(host).name.as_str())),
         WaitReason::Machine(machine) => ("machine", Some(set.resource(machine).id.as_str())),
+        WaitReason::Connection(connection) => ("connection", Some(set.resource(connection).id.as_str())),
         WaitReason::Circle => ("circle", None),
         WaitReason::OneByOne => ("one_by_one", None),
         WaitReason::Quorum => ("quorum", None),

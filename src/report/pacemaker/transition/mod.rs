@@ -19,7 +19,7 @@ use crate::pacemaker::{HostIdx, WorkingSet};
 fn key(set: &WorkingSet, action: &TransitionAction) -> String {
     let host = action.host.map_or("", |host| set.host(host).name.as_str());
     match (action.task, action.resource) {
-        (ActionTask::Fence, _) => format!("stonith '{}'", set.fence_action.word()),
+        (ActionTask::Fence, _) => format!("stonith '{}'", action.fence.unwrap_or(set.fence_action).word()),
         (ActionTask::Unfence, _) => "stonith 'on'".to_owned(),
         (ActionTask::LoadStopped, _) => format!("load_stopped_{host}"),
         (task, Some(resource)) => format!("{}_{task}_0", set.resource(resource).id),
@@ -51,6 +51,7 @@ pub(super) fn reason(set: &WorkingSet, why: WaitReason) -> String {
         WaitReason::Fencing(host) => format!("until then anything may run on {}", shown_host(set, host)),
         WaitReason::Unfencing(host) => format!("{} is unfenced", shown_host(set, host)),
         WaitReason::Machine(machine) => format!("it runs in {}", resource(machine)),
+        WaitReason::Connection(connection) => format!("connection {}", resource(connection)),
         WaitReason::Quorum => "there is no quorum".to_owned(),
         WaitReason::Probe(host) => {
             format!("{} is about to join and must be checked first", shown_host(set, host))

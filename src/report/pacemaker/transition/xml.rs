@@ -51,8 +51,9 @@ fn head(set: &WorkingSet, action: &TransitionAction, step: StepIdx) -> (&'static
     let name = host.map_or("", |host| host.name.as_str());
     let (element, operation, key) = match action.task {
         ActionTask::Fence => {
-            let key = format!("stonith-{name}-{}", set.fence_action.word());
-            ("crm_event", "stonith".to_owned(), key)
+            let key = format!("stonith-{name}-{}", action.fence.unwrap_or(set.fence_action).word());
+            let element = if action.pseudo { "pseudo_event" } else { "crm_event" };
+            (element, "stonith".to_owned(), key)
         }
         ActionTask::Unfence => ("crm_event", "stonith".to_owned(), format!("stonith-{name}-on")),
         ActionTask::Shutdown => ("crm_event", "do_shutdown".to_owned(), format!("do_shutdown-{name}")),
