@@ -234,12 +234,14 @@ impl WorkingSet {
     fn lose(&mut self, lost: &[HostIdx]) {
         for host in lost {
             let state = &mut self.hosts[host.get()].state;
-            *state = HostState { online: false, unclean: false, shutting_down: false, ..*state };
+            *state =
+                HostState { online: false, unclean: false, shutting_down: false, joining: false, ..*state };
         }
         for resource in &mut self.resources {
             resource.also_on.retain(|host| !lost.contains(host));
             resource.left_on.retain(|host| !lost.contains(host));
             resource.sent_to = resource.sent_to.filter(|host| !lost.contains(host));
+            resource.sought_on = resource.sought_on.filter(|host| !lost.contains(host));
             if resource.active.is_some_and(|host| lost.contains(&host)) {
                 if resource.also_on.is_empty() {
                     resource.run_on(None);
