@@ -68,10 +68,20 @@ impl Placer<'_> {
         }
         self.add_wishes_of_clone_dependents(clone);
         self.tell_scores(clone);
+        let instances = self.assign_instances(clone);
+        self.leave_out_surplus(clone);
+        let places = instances.iter().find_map(|instance| self.place_of(*instance));
+        self.progress[clone.get()] = PlacingState::Done(places);
+        self.promote(clone, &instances);
+    }
+
+    /// Places the instances of a clone, or the containers of a bundle. Returns them in the order of their turns.
+    pub(super) fn assign_instances(&mut self, clone: ResourceIdx) -> Vec<ResourceIdx> {
+        let set = self.set;
         let instances = self.instance_sequence(clone);
         self.turns.insert(clone, instances.clone());
-        let mut taken = HostCounts { counts: vec![0; set.hosts.len()], most: set.resource(clone).per_host() };
         let share = self.share_of_each_host(clone);
+        let mut taken = HostCounts { counts: vec![0; set.hosts.len()], most: set.resource(clone).per_host() };
         for instance in &instances {
             let Some(active) = set.resource(*instance).active else { continue };
             // Nothing is tried on a guest node that is not up yet, or not up again.
@@ -93,10 +103,7 @@ impl Placer<'_> {
                 self.assign_instance(clone, *instance, &mut taken);
             }
         }
-        self.leave_out_surplus(clone);
-        let places = instances.iter().find_map(|instance| self.place_of(*instance));
-        self.progress[clone.get()] = PlacingState::Done(places);
-        self.promote(clone, &instances);
+        instances
     }
 
     /// The instances that a clone should have.
@@ -140,7 +147,7 @@ impl Placer<'_> {
     }
 
     /// Notes the scores with which the placing of a clone begins.
-    fn tell_scores(&mut self, clone: ResourceIdx) {
+    pub(super) fn tell_scores(&mut self, clone: ResourceIdx) {
         let mut shown = vec![clone];
         for instance in self.wanted_instances(clone) {
             shown.push(instance);

@@ -24,6 +24,7 @@ impl WorkingSet {
         self.resources.iter_mut().for_each(|resource| resource.scores = table.clone());
         self.mark_kept_by_tickets();
         self.open_connections();
+        self.open_replicas();
         for resource in self.resource_indices() {
             let scored = self.resource(resource).scores.iter();
             log.note(resource, ScoreSource::Host, scored.map(|(host, score)| HostScore { host, score }));

@@ -122,6 +122,7 @@ impl Placer<'_> {
     /// Places a resource, unless it has its place or is about to get one.
     pub(super) fn assign(&mut self, resource: ResourceIdx) {
         if self.progress[resource.get()] != PlacingState::Waiting || self.failed.is_some() {
+            self.tell_bundle_again(resource);
             return;
         }
         if self.depth == DEEPEST {
@@ -131,7 +132,10 @@ impl Placer<'_> {
         self.depth += 1;
         let details = self.set.resource(resource);
         match details.group {
-            _ if details.is_clone() => self.assign_clone(resource),
+            _ if details.is_clone() => match self.set.bundle(resource) {
+                Some(bundle) => self.assign_bundle(bundle),
+                None => self.assign_clone(resource),
+            },
             _ if details.is_group() => self.assign_group(resource),
             Some(group) if self.progress[group.get()] == PlacingState::Waiting => self.assign_group(group),
             _ => self.assign_primitive(resource),

@@ -28,6 +28,7 @@ pub fn each_line<E>(
         match event {
             PlacingEvent::Group(scores) => page.tables("pcmk__group_assign", scores)?,
             PlacingEvent::Clone(scores) => page.tables("pcmk__clone_allocate", scores)?,
+            PlacingEvent::Bundle(scores) => page.tables("pcmk__bundle_allocate", scores)?,
             PlacingEvent::Primitive(at) => page.primitive(&placed.records[*at])?,
             PlacingEvent::Promotion { clone, scores, extra } => page.promotions(*clone, scores, *extra)?,
             PlacingEvent::Tried(record) => page.primitive(record)?,

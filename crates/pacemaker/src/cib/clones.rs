@@ -77,7 +77,7 @@ impl ClonePart<'_, '_> {
 }
 
 /// The parts of each instance of a clone.
-struct CloneParts<'a, 'i> {
+pub(super) struct CloneParts<'a, 'i> {
     group: Option<GroupDraft<'a>>,
     primitives: Vec<ClonePart<'a, 'i>>,
     failed_on: Vec<HostScore>,
@@ -85,7 +85,38 @@ struct CloneParts<'a, 'i> {
     stopped: bool,
 }
 
+impl<'a> CloneParts<'a, '_> {
+    /// Returns true if an instance runs on another host than these, or beside another one.
+    pub(super) fn run_beyond(&self, hosts: &[HostIdx]) -> bool {
+        let is_beyond = |part: &ClonePart<'_, '_>| {
+            part.running.iter().any(|running| !hosts.contains(&running.host))
+                || hosts.iter().any(|host| part.on_host(*host).len() > 1)
+        };
+        self.primitives.iter().any(is_beyond)
+    }
+
+    /// Meta attributes of the first primitive.
+    pub(super) fn metas(&self) -> Option<&Properties<'a>> {
+        self.primitives.first().map(|part| &part.draft.metas)
+    }
+}
+
 impl<'a, 'i> Reader<'a, 'i> {
+    /// Adds the instances inside of a bundle, each with its own host.
+    pub(super) fn add_inner_instances(
+        &mut self,
+        clone: ResourceIdx,
+        hosts: &[HostIdx],
+        mut parts: CloneParts<'a, 'i>,
+    ) {
+        let failed_on = std::mem::take(&mut parts.failed_on);
+        for (number, host) in hosts.iter().copied().enumerate() {
+            let runs = parts.primitives.iter().any(|part| !part.on_host(host).is_empty());
+            parts.failed_on = failed_on.iter().copied().filter(|failed| failed.host == host).collect();
+            self.add_instance(clone, number, false, runs.then_some(InstancePlace { host, rank: 0 }), &parts);
+        }
+    }
+
     pub(super) fn read_clone(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> Result<()> {
         let metas = self.properties(node, "meta_attributes").or(defaults);
         let mut reasons = unsupported_reason(&metas);
@@ -233,7 +264,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// Reads the primitives in a clone with `count` instances, and their group.
-    fn clone_parts(
+    pub(super) fn clone_parts(
         &mut self,
         node: Node<'a, 'i>,
         metas: &Properties<'a>,

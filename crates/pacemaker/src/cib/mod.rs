@@ -1,6 +1,8 @@
 //! Pacemaker's cluster information base (CIB): the XML document that describes a cluster, read into a [`WorkingSet`].
 //! Elements that are not supported (docs/pacemaker.md) are listed in [`WorkingSet::unsupported`].
 
+mod bundle_parameters;
+mod bundles;
 pub mod change;
 mod clones;
 mod colocations;
@@ -48,6 +50,7 @@ use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::number::{is_true, leading};
 use super::score::{AllocationScore, ScoreTable};
 use super::working_set::{Colocation, FenceAction, QuorumPolicy, Strategy, Unsupported, WorkingSet};
+use bundles::BundleDraft;
 use dates::ClusterTime;
 pub use dates::parse_date;
 use document::{child, id};
@@ -199,6 +202,8 @@ struct Reader<'a, 'i> {
     panics: bool,
     /// The supported guest nodes.
     guests: Vec<GuestDraft<'a, 'i>>,
+    /// The supported bundles.
+    bundles: Vec<BundleDraft<'a, 'i>>,
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
@@ -250,6 +255,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             demotes_without_quorum: false,
             panics: false,
             guests: Vec::new(),
+            bundles: Vec::new(),
         }
     }
 

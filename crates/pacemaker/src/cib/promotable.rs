@@ -180,6 +180,11 @@ impl Reader<'_, '_> {
         all.filter(|(host, _)| counts(**host)).map(|(host, score)| (*host, *score)).collect()
     }
 
+    /// The node attribute `master-NAME` of a primitive on a host.
+    pub(super) fn wish_on(&self, primitive: &str, host: HostIdx) -> Option<AllocationScore> {
+        self.wishes_by_name().get(primitive)?.get(&host).copied()
+    }
+
     /// Drops the wishes on hosts that, by what was read later, run nothing.
     pub(super) fn drop_wishes_on_absent_hosts(&mut self) {
         let set = &mut self.set;
