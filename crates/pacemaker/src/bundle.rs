@@ -37,10 +37,22 @@ pub struct ReplicaNode {
     pub instance: ResourceIdx,
 }
 
+impl Bundle {
+    /// The addresses of its containers.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = ResourceIdx> + '_ {
+        self.replicas.iter().filter_map(|replica| replica.address)
+    }
+}
+
 impl WorkingSet {
     /// The bundle whose containers are the instances of a clone.
     pub(super) fn bundle(&self, whole: ResourceIdx) -> Option<&Bundle> {
         self.bundles.iter().find(|bundle| bundle.whole == whole)
+    }
+
+    /// Returns true for the connection to the node in a container.
+    pub(super) fn is_connection_in_bundle(&self, resource: ResourceIdx) -> bool {
+        self.resource(resource).in_bundle && self.guests().any(|(_, parts)| parts.connection == resource)
     }
 
     /// Sets the scores of the resources inside of bundles. Each instance knows only its own node.

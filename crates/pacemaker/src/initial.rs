@@ -128,7 +128,7 @@ impl WorkingSet {
     }
 
     fn add_locations(&mut self, log: &mut AdditionLog) {
-        let WorkingSet { locations, resources, .. } = self;
+        let WorkingSet { locations, resources, bundles, .. } = self;
         let mut first = 0;
         for (at, location) in locations.iter().enumerate() {
             // The scores of one constraint have one source.
@@ -137,6 +137,10 @@ impl WorkingSet {
             }
             let scored = HostScore { host: location.host, score: location.score };
             add_location(resources, location.resource, scored, ScoreSource::Location(first), log);
+            let bundle = bundles.iter().find(|bundle| bundle.whole == location.resource);
+            for address in bundle.iter().flat_map(|bundle| bundle.addresses()) {
+                add_location(resources, address, scored, ScoreSource::Location(first), log);
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::index::{HostIdx, ResourceIdx};
 use super::merging::{MergeState, PathCache, Share, Towards};
 use super::score::{AllocationScore, ScoreTable};
-use super::working_set::{Host, ResourceForm, WorkingSet};
+use super::working_set::{Host, Replica, ResourceForm, WorkingSet};
 
 /// Zones of hosts that agree in a node attribute: the same number for each host of a zone.
 #[derive(Debug, Clone)]
@@ -45,7 +45,10 @@ impl<'a> Wishes<'a> {
         };
         for (at, colocation) in set.colocations.iter().enumerate() {
             wishes.primaries[colocation.dependent.get()].push(at);
-            wishes.dependents[colocation.primary.get()].push(at);
+            // The connection to a container follows it, whatever it wishes itself.
+            if !set.is_connection_in_bundle(colocation.dependent) {
+                wishes.dependents[colocation.primary.get()].push(at);
+            }
             if let Some(attribute) = &colocation.attribute {
                 wishes.zones.entry(attribute).or_insert_with(|| AgreeingHosts::of(set, attribute));
             }
@@ -86,13 +89,28 @@ impl<'a> Wishes<'a> {
             self.primaries[instance.get()].clone_from(&primaries);
             self.dependents[instance.get()].clone_from(&dependents);
         }
+        if let Some(bundle) = set.bundle(clone) {
+            bundle.replicas.iter().for_each(|replica| self.add_address(replica));
+        }
     }
 
-    /// Makes all colocations of a resource count twice.
+    /// Adds the wishes of an address to those that count for its container.
+    fn add_address(&mut self, replica: &Replica) {
+        let set = self.set;
+        let place_in_order = |at: usize| rank(set, set.colocations[at].dependent);
+        let of_address = replica.address.map(|address| self.primaries[address.get()].clone());
+        for at in of_address.unwrap_or_default() {
+            insert(&mut self.dependents[replica.container.get()], at, place_in_order);
+        }
+    }
+
+    /// Makes the colocations that an instance has from its clone count twice.
     pub(super) fn double(&mut self, resource: ResourceIdx) {
         self.paths.forget();
+        let set = self.set;
+        let times = |at: usize| if set.resource(set.colocations[at].dependent).in_bundle { 1 } else { 2 };
         for list in [&mut self.primaries[resource.get()], &mut self.dependents[resource.get()]] {
-            *list = list.iter().flat_map(|at| [*at, *at]).collect();
+            *list = list.iter().flat_map(|at| std::iter::repeat_n(*at, times(*at))).collect();
         }
     }
 

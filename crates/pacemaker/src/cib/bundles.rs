@@ -339,9 +339,22 @@ impl<'a, 'i> Reader<'a, 'i> {
             });
             all.push(Replica { container, address, inside });
         }
+        self.fail_used_containers(&all);
         self.set.find_whole(whole);
         self.set.bundles.push(Bundle { whole, inner, replicas: all });
         Ok(())
+    }
+
+    /// Makes containers fail to which the connection was lost while their instances ran.
+    fn fail_used_containers(&mut self, replicas: &[Replica]) {
+        for (replica, inside) in replicas.iter().filter_map(|replica| Some((replica, replica.inside?))) {
+            let is_lost = self.set.resource(inside.connection).condition == RunCondition::Failed;
+            let is_used = self.set.resource(inside.instance).active == Some(inside.host);
+            let container = &mut self.set.resources[replica.container.get()];
+            if is_lost && is_used && container.condition == RunCondition::Sound {
+                container.condition = RunCondition::Failed;
+            }
+        }
     }
 
     /// Ties an address and a connection to their container.
@@ -362,21 +375,21 @@ impl<'a, 'i> Reader<'a, 'i> {
             primary_role: None,
             influence: true,
         };
-        let before = |first, then| StartOrder {
+        let before = |first, then, strength| StartOrder {
             id: bundle.to_owned(),
             first,
             then,
             tasks: OrderedTasks::STARTS,
-            strength: OrderStrength::Mandatory,
+            strength,
             symmetrical: true,
         };
         if let Some(address) = address {
             self.together.push(with_container(address, AllocationScore::INFINITY));
-            self.set.orders.push(before(address, container));
+            self.set.orders.push(before(address, container, OrderStrength::Optional));
         }
         if let Some(connection) = connection {
             self.together.push(with_container(connection, AllocationScore::of(WITH_CONTAINER)));
-            self.set.orders.push(before(container, connection));
+            self.set.orders.push(before(container, connection, OrderStrength::Mandatory));
         }
     }
 
@@ -393,7 +406,6 @@ impl<'a, 'i> Reader<'a, 'i> {
             let beneath = replica.container.as_ref().and_then(|container| container.active);
             let asked = if on_host { beneath } else { Some(own) };
             let wish = asked.and_then(|host| self.wish_on(primitive, host));
-            let wish = wish.filter(|_| self.set.host(own).can_run());
             wish.map(|wish| (own, wish)).into_iter().collect()
         };
         bundle.replicas.iter().map(of_replica).collect()
@@ -442,7 +454,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             inner.promotion = Some(promotion);
         }
         let clone = self.push(inner);
-        self.add_inner_instances(clone, &hosts, parts);
+        self.add_inner_instances(clone, &hosts, &parts);
         self.set.find_whole(clone);
         Ok(Some(clone))
     }

@@ -107,13 +107,11 @@ impl<'a, 'i> Reader<'a, 'i> {
         &mut self,
         clone: ResourceIdx,
         hosts: &[HostIdx],
-        mut parts: CloneParts<'a, 'i>,
+        parts: &CloneParts<'a, 'i>,
     ) {
-        let failed_on = std::mem::take(&mut parts.failed_on);
         for (number, host) in hosts.iter().copied().enumerate() {
             let runs = parts.primitives.iter().any(|part| !part.on_host(host).is_empty());
-            parts.failed_on = failed_on.iter().copied().filter(|failed| failed.host == host).collect();
-            self.add_instance(clone, number, false, runs.then_some(InstancePlace { host, rank: 0 }), &parts);
+            self.add_instance(clone, number, false, runs.then_some(InstancePlace { host, rank: 0 }), parts);
         }
     }
 
@@ -122,7 +120,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let mut reasons = unsupported_reason(&metas);
         let is_promotable = node.has_tag_name("master") || metas.flag("promotable", false);
         let count = metas.get("clone-max").and_then(leading).and_then(|count| usize::try_from(count).ok());
-        let count = count.unwrap_or(self.set.hosts.len().max(1));
+        let count = count.unwrap_or(self.known_hosts().max(1));
         let (mut count, is_unique) = (count, metas.flag("globally-unique", false));
         let has_ocf_agents = self.has_ocf_agents(node)?;
         if is_promotable && !has_ocf_agents {
@@ -134,7 +132,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         if is_unique {
             // Such a clone gets no more instances than there are hosts.
-            count = count.min(self.set.hosts.len().max(1));
+            count = count.min(self.known_hosts().max(1));
         }
         let parts = self.clone_parts(node, &metas, count, &mut reasons)?;
         if is_promotable {
@@ -184,6 +182,11 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         self.set.find_whole(clone);
         Ok(())
+    }
+
+    /// Number of hosts that are known as far as the document is read: nodes in containers are known with their bundles.
+    fn known_hosts(&self) -> usize {
+        self.set.hosts.iter().filter(|host| !host.replica || host.guest.is_some()).count()
     }
 
     /// The places of the instances of a clone that are kept, and of the surplus ones, which get no other place. Those found

@@ -189,7 +189,9 @@ impl Reader<'_, '_> {
     pub(super) fn drop_wishes_on_absent_hosts(&mut self) {
         let set = &mut self.set;
         let absent: HashSet<HostIdx> = set.host_indices().filter(|host| !set.host(*host).can_run()).collect();
-        let promotions = set.resources.iter_mut().filter_map(|resource| resource.promotion.as_mut());
+        // In a bundle, the host beneath can be there and the node in its container not yet.
+        let open = set.resources.iter_mut().filter(|resource| !resource.in_bundle);
+        let promotions = open.filter_map(|resource| resource.promotion.as_mut());
         for row in promotions.flat_map(|promotion| promotion.wishes.iter_mut().flatten()) {
             row.retain(|host, _| !absent.contains(host));
         }
