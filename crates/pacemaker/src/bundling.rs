@@ -3,7 +3,6 @@
 use super::additions::ScoreSource;
 use super::bundle::Bundle;
 use super::index::ResourceIdx;
-use super::merging::Towards;
 use super::place::{Placer, PlacingState};
 use super::placing::PlacingEvent;
 use super::score::{AllocationScore, HostScore};
@@ -11,11 +10,7 @@ use super::score::{AllocationScore, HostScore};
 impl Placer<'_> {
     /// Places a bundle with everything that belongs to it.
     pub(super) fn assign_bundle(&mut self, bundle: &Bundle) {
-        let set = self.set;
         self.progress[bundle.whole.get()] = PlacingState::Begun;
-        for at in self.wishes.list(bundle.whole, Towards::Primaries).to_vec() {
-            self.assign(set.colocations[at].primary);
-        }
         self.tell_bundle(bundle);
         self.assign_instances(bundle.whole);
         let containers = bundle.replicas.iter().map(|replica| replica.container);
@@ -50,7 +45,8 @@ impl Placer<'_> {
         let set = self.set;
         let table = &mut self.tables[inner.get()];
         for host in set.host_indices() {
-            let is_own = bundle.replicas.iter().any(|replica| replica.inside.is_some_and(|one| one.host == host));
+            let is_own =
+                bundle.replicas.iter().any(|replica| replica.inside.is_some_and(|one| one.host == host));
             if is_own {
                 table.set(host, AllocationScore::ZERO);
             } else if table.get(host).is_some() {

@@ -54,7 +54,7 @@ impl Placer<'_> {
     /// Number of instances on each available host if they are spread evenly, at least 1. So many stay where they are
     /// before others have their turn.
     fn share_of_each_host(&self, clone: ResourceIdx) -> usize {
-        let available = self.set.host_indices().filter(|host| self.wishes.available(*host)).count();
+        let available = self.wishes.open_hosts();
         let wanted = self.wanted_instances(clone).count();
         (wanted / available.max(1)).max(1)
     }

@@ -64,9 +64,15 @@ impl<'a> Wishes<'a> {
         wishes
     }
 
+    /// Number of available hosts that are open to all resources.
+    pub(super) fn open_hosts(&self) -> usize {
+        let hosts = self.set.hosts.iter().zip(&self.available);
+        hosts.filter(|(host, available)| **available && !host.replica).count()
+    }
+
     /// Finds out whether a clone has an instance for every available host, and passes its colocations to its instances.
     pub(super) fn settle_clone(&mut self, clone: ResourceIdx) {
-        let hosts = self.available.iter().filter(|available| **available).count();
+        let hosts = self.open_hosts();
         let members = self.set.resource(clone).members.iter();
         self.full[clone.get()] = members.filter(|one| !self.set.resource(**one).surplus).count() >= hosts;
         self.hand_to_instances(clone);

@@ -10,7 +10,7 @@ use super::super::promotion::HostWishes;
 use super::super::score::AllocationScore;
 use super::super::working_set::{
     Bundle, Colocation, GuestParts, Host, HostState, OrderStrength, OrderedTasks, Replica, ReplicaNode,
-    Resource, ResourceForm, RunCondition, StartOrder,
+    Resource, ResourceForm, RunCondition, StartOrder, Unsupported,
 };
 use super::Reader;
 use super::bundle_parameters::{ContainerPlan, ImpliedParameters, container};
@@ -31,8 +31,13 @@ const CONNECTION_TIME_LIMIT: u64 = 30_000;
 const TIME_LIMIT: u64 = 20_000;
 
 /// Reasons why a bundle is not supported.
-const UNKNOWN_KIND: &str = "a bundle of other containers than podman's and docker's";
 const UNMANAGED: &str = "a bundle that is not managed";
+const FROZEN: &str = "a bundle in a cluster without fencing devices that should fence";
+const HEALTH: &str = "a bundle in a cluster with node health";
+const GUESTS: &str = "a bundle beside guest nodes";
+const COLOCATION: &str = "a colocation with a bundle";
+const ORDER: &str = "an order with a bundle";
+const TICKET: &str = "a ticket of a bundle";
 const WITHOUT_QUORUM: &str = "a bundle, without quorum";
 const OPT_IN: &str = "a bundle in an opt-in cluster";
 const LIVE: &str = "containers that migrate live";
@@ -117,6 +122,20 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.bundles.iter().any(|bundle| bundle.node == node)
     }
 
+    /// Returns true if a bundle is among the resources that are read.
+    pub(super) fn reads_bundle(&self, node: Node<'a, 'i>) -> bool {
+        self.resources.get(id(node)).is_some_and(|whole| self.set.bundle(*whole).is_some())
+    }
+
+    /// The names of the containers of bundles, and of what comes with them.
+    pub(super) fn names_in_bundles(&self) -> impl Iterator<Item = &str> {
+        let parts = self.set.bundles.iter().flat_map(|bundle| &bundle.replicas).flat_map(|replica| {
+            let connection = replica.inside.map(|inside| inside.connection);
+            [Some(replica.container), replica.address, connection]
+        });
+        parts.flatten().map(|part| self.set.resource(part).id.as_str())
+    }
+
     /// Returns true for the name of a node in a container.
     pub(super) fn is_replica(&self, name: &str) -> bool {
         self.replica_names().any(|other| other == name)
@@ -176,13 +195,13 @@ impl<'a, 'i> Reader<'a, 'i> {
         let holds = [
             (bundle.replicas.len() > MOST_REPLICAS, super::clones::TOO_MANY),
             (!self.is_managed(metas), UNMANAGED),
+            (self.set.frozen, FROZEN),
+            (self.health.is_some(), HEALTH),
+            (!self.guests.is_empty(), GUESTS),
             (self.set.without_quorum.is_some(), WITHOUT_QUORUM),
             (!self.set.symmetric, OPT_IN),
             (metas.flag("allow-migrate", false), LIVE),
-            (
-                first.is_some() && last.is_none_or(|last| last + bundle.replicas.len() > 254),
-                ADDRESSES,
-            ),
+            (first.is_some() && last.is_none_or(|last| last + bundle.replicas.len() > 254), ADDRESSES),
             (bundle.inner.is_some() && !has_port && first.is_none(), NO_NETWORK),
             (listed.any(|name| bundle.inner.is_some() && self.is_replica(name)), NAMED),
         ];
@@ -243,6 +262,10 @@ impl<'a, 'i> Reader<'a, 'i> {
         reasons.extend(more);
         if resource.blocked_by_failure || resource.condition == RunCondition::Blocked {
             reasons.push(STUCK);
+        }
+        let in_maintenance = |host: HostIdx| self.set.host(host).state.maintenance;
+        if resource.active.is_some_and(in_maintenance) {
+            reasons.push(UNMANAGED);
         }
         if resource.runs_twice() || !resource.left_on.is_empty() {
             reasons.push(TWICE);
@@ -345,6 +368,31 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(())
     }
 
+    /// Reports constraints of bundles that are not supported.
+    pub(super) fn name_constraints_of_bundles(&mut self) {
+        let set = &self.set;
+        let is_bundle = |one: ResourceIdx| set.bundles.iter().any(|bundle| bundle.whole == one);
+        let are_bundles = |resources: &[ResourceIdx]| resources.iter().any(|one| is_bundle(*one));
+        let colocations =
+            set.colocations.iter().filter(|one| is_bundle(one.dependent) || is_bundle(one.primary));
+        let orders = set.orders.iter().filter(|one| is_bundle(one.first) || is_bundle(one.then));
+        let choices = set.choices.iter();
+        let choices = choices.filter(|one| are_bundles(&one.firsts) || are_bundles(&one.dependents));
+        let tickets = set.tickets.rules.iter().filter(|rule| is_bundle(rule.resource));
+        let named = |element: &str, id: &str, reason: &str| Unsupported {
+            element: element.to_owned(),
+            id: id.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let mut unsupported: Vec<Unsupported> =
+            colocations.map(|one| named("rsc_colocation", &one.id, COLOCATION)).collect();
+        unsupported.extend(orders.map(|one| named("rsc_order", &one.id, ORDER)));
+        unsupported.extend(choices.map(|one| named("rsc_order", &one.id, ORDER)));
+        unsupported.extend(tickets.map(|one| named("rsc_ticket", &one.id, TICKET)));
+        unsupported.dedup();
+        self.set.unsupported.append(&mut unsupported);
+    }
+
     /// Makes containers fail to which the connection was lost while their instances ran.
     fn fail_used_containers(&mut self, replicas: &[Replica]) {
         for (replica, inside) in replicas.iter().filter_map(|replica| Some((replica, replica.inside?))) {
@@ -429,6 +477,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         if is_promotable {
             self.check_promotable(&mut reasons);
         }
+        if !parts.are_managed() {
+            reasons.push(UNMANAGED);
+        }
         if parts.run_beyond(&hosts) || bundle.per_host > 1 {
             reasons.push(ELSEWHERE);
         }
@@ -440,8 +491,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let mut inner = self.bare_clone(bundle.node, metas);
         inner.id = format!("{}-{kind}", bundle.plan.bundle);
         inner.in_bundle = true;
-        inner.form =
-            ResourceForm::Clone { interleave: false, ordered: true, unique: false, node_max: 1 };
+        inner.form = ResourceForm::Clone { interleave: false, ordered: true, unique: false, node_max: 1 };
         if is_promotable {
             let own = parts.metas().unwrap_or(metas);
             let mut promotion = self.promotion(metas, own);

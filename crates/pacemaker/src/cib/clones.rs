@@ -95,6 +95,14 @@ impl<'a> CloneParts<'a, '_> {
         self.primitives.iter().any(is_beyond)
     }
 
+    /// Returns true if all primitives are managed, and no failure blocks them.
+    pub(super) fn are_managed(&self) -> bool {
+        let is_blocked = |running: &RunningPart| running.condition == RunCondition::Blocked;
+        let is_managed =
+            |part: &ClonePart<'_, '_>| part.draft.resource.managed && !part.running.iter().any(is_blocked);
+        self.primitives.iter().all(is_managed)
+    }
+
     /// Meta attributes of the first primitive.
     pub(super) fn metas(&self) -> Option<&Properties<'a>> {
         self.primitives.first().map(|part| &part.draft.metas)

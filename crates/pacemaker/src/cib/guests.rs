@@ -135,7 +135,8 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// Returns true for a guest node whose VM and connection run, in any condition.
     pub(super) fn is_running_guest(&self, host: HostIdx) -> bool {
-        let is_guest = self.guests.iter().any(|guest| guest.runs && self.hosts.get(guest.name) == Some(&host));
+        let is_guest =
+            self.guests.iter().any(|guest| guest.runs && self.hosts.get(guest.name) == Some(&host));
         is_guest || self.is_running_replica(host)
     }
 

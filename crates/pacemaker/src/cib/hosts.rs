@@ -133,7 +133,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         };
         for state in status.into_iter().flat_map(states_of) {
             let is_guest = |guest: &GuestDraft<'_, '_>| state.attribute("id") == Some(guest.id);
-            if state.attribute("remote_node").is_some_and(is_true) && !guests.iter().any(is_guest)
+            if state.attribute("remote_node").is_some_and(is_true)
+                && !guests.iter().any(is_guest)
                 && !self.is_replica(state.attribute("id").unwrap_or_default())
             {
                 self.report_unsupported(state, "a remote or guest node");

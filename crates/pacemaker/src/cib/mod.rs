@@ -273,6 +273,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.read_colocations()?;
         self.set.colocations.append(&mut self.together);
         self.read_orders()?;
+        self.name_constraints_of_bundles();
         self.name_other_constraints();
         self.find_unfencing();
         self.set.set_scores();

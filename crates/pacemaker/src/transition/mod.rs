@@ -81,6 +81,7 @@ pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> T
         [] => Vec::new(),
         // VMs of guest nodes, and their connections, take no part in this waiting. Steps that are stuck here need not
         // be stuck in Pacemaker.
+        _ if !set.bundles.is_empty() => Vec::new(),
         _ if set.has_guests() => Vec::new(),
         stuck => {
             stuck.iter().for_each(|step| changes.without(&actions.all[step.get()]));
