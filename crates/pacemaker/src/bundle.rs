@@ -50,9 +50,12 @@ impl WorkingSet {
         self.bundles.iter().find(|bundle| bundle.whole == whole)
     }
 
-    /// Returns true for the connection to the node in a container.
-    pub(super) fn is_connection_in_bundle(&self, resource: ResourceIdx) -> bool {
-        self.resource(resource).in_bundle && self.guests().any(|(_, parts)| parts.connection == resource)
+    /// The only node of an instance in a bundle.
+    pub(super) fn own_node(&self, resource: ResourceIdx) -> Option<HostIdx> {
+        let clone = self.resource(resource).instance_of.filter(|clone| self.resource(*clone).in_bundle)?;
+        let bundle = self.bundles.iter().find(|bundle| bundle.inner == Some(clone))?;
+        let mut insides = bundle.replicas.iter().filter_map(|replica| replica.inside);
+        insides.find(|inside| inside.instance == resource).map(|inside| inside.host)
     }
 
     /// Sets the scores of the resources inside of bundles. Each instance knows only its own node.

@@ -239,6 +239,12 @@ impl Placer<'_> {
         record.order_dependent = best.order_dependent;
         let score = |host: HostIdx| table.or_never(host);
         let usable = |host: HostIdx| self.takes(host) && score(host) >= AllocationScore::ZERO;
+        if let Some(own) = self.set.own_node(resource) {
+            let is_left = self.tables[resource.get()].or_never(own) >= AllocationScore::ZERO;
+            record.host = is_left.then_some(own);
+            record.decided_by = if is_left { DecidedBy::First } else { DecidedBy::None };
+            return;
+        }
         let good = |host: &HostIdx| usable(*host) && score(*host) >= score(best.host);
         if let Some(MostFree { host: preferred, possible }) = preferred {
             record.order_dependent |= possible.len() > 1 && possible.iter().any(good);

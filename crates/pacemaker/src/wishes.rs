@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::index::{HostIdx, ResourceIdx};
 use super::merging::{MergeState, PathCache, Share, Towards};
 use super::score::{AllocationScore, ScoreTable};
-use super::working_set::{Host, Replica, ResourceForm, WorkingSet};
+use super::working_set::{Host, Replica, ResourceForm, RunCondition, WorkingSet};
 
 /// Zones of hosts that agree in a node attribute: the same number for each host of a zone.
 #[derive(Debug, Clone)]
@@ -45,10 +45,7 @@ impl<'a> Wishes<'a> {
         };
         for (at, colocation) in set.colocations.iter().enumerate() {
             wishes.primaries[colocation.dependent.get()].push(at);
-            // The connection to a container follows it, whatever it wishes itself.
-            if !set.is_connection_in_bundle(colocation.dependent) {
-                wishes.dependents[colocation.primary.get()].push(at);
-            }
+            wishes.dependents[colocation.primary.get()].push(at);
             if let Some(attribute) = &colocation.attribute {
                 wishes.zones.entry(attribute).or_insert_with(|| AgreeingHosts::of(set, attribute));
             }
@@ -96,17 +93,22 @@ impl<'a> Wishes<'a> {
             self.dependents[instance.get()].clone_from(&dependents);
         }
         if let Some(bundle) = set.bundle(clone) {
-            bundle.replicas.iter().for_each(|replica| self.add_address(replica));
+            bundle.replicas.iter().for_each(|replica| self.add_companions(replica));
         }
     }
 
-    /// Adds the wishes of an address to those that count for its container.
-    fn add_address(&mut self, replica: &Replica) {
+    /// Adds the wishes of an address to those that count for its container, and those of a connection unless the
+    /// container runs as it should.
+    fn add_companions(&mut self, replica: &Replica) {
         let set = self.set;
         let place_in_order = |at: usize| rank(set, set.colocations[at].dependent);
-        let of_address = replica.address.map(|address| self.primaries[address.get()].clone());
-        for at in of_address.unwrap_or_default() {
-            insert(&mut self.dependents[replica.container.get()], at, place_in_order);
+        let container = set.resource(replica.container);
+        let is_sound = container.active.is_some() && container.condition == RunCondition::Sound;
+        let connection = replica.inside.map(|inside| inside.connection).filter(|_| !is_sound);
+        for companion in replica.address.into_iter().chain(connection) {
+            for at in self.primaries[companion.get()].clone() {
+                insert(&mut self.dependents[replica.container.get()], at, place_in_order);
+            }
         }
     }
 

@@ -289,7 +289,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         connection: &mut Resource,
     ) {
         let host = self.hosts[&replica.name];
-        let both = [&*container, &*connection];
+        let both = [container, &*connection];
         replica.runs = both.iter().all(|one| one.active.is_some());
         let is_trouble = |one: &&Resource| {
             one.active.is_some_and(|host| !self.set.host(host).state.online)
