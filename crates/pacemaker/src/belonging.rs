@@ -10,7 +10,9 @@ use super::working_set::{Colocation, Resource, ResourceForm, WorkingSet};
 impl WorkingSet {
     /// The resources that belong to no group and no clone.
     pub fn top_level(&self) -> impl Iterator<Item = ResourceIdx> + '_ {
-        let belongs = |resource: &Resource| resource.group.is_some() || resource.instance_of.is_some();
+        let belongs = |resource: &Resource| {
+            resource.group.is_some() || resource.instance_of.is_some() || resource.in_bundle
+        };
         self.resource_indices().filter(move |resource| !belongs(self.resource(*resource)))
     }
 

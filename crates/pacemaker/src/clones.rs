@@ -54,7 +54,7 @@ impl Placer<'_> {
     /// Number of instances on each available host if they are spread evenly, at least 1. So many stay where they are
     /// before others have their turn.
     fn share_of_each_host(&self, clone: ResourceIdx) -> usize {
-        let available = self.set.host_indices().filter(|host| self.wishes.available(*host)).count();
+        let available = self.wishes.open_hosts();
         let wanted = self.wanted_instances(clone).count();
         (wanted / available.max(1)).max(1)
     }
@@ -68,10 +68,20 @@ impl Placer<'_> {
         }
         self.add_wishes_of_clone_dependents(clone);
         self.tell_scores(clone);
+        let instances = self.assign_instances(clone);
+        self.leave_out_surplus(clone);
+        let places = instances.iter().find_map(|instance| self.place_of(*instance));
+        self.progress[clone.get()] = PlacingState::Done(places);
+        self.promote(clone, &instances);
+    }
+
+    /// Places the instances of a clone, or the containers of a bundle. Returns them in the order of their turns.
+    pub(super) fn assign_instances(&mut self, clone: ResourceIdx) -> Vec<ResourceIdx> {
+        let set = self.set;
         let instances = self.instance_sequence(clone);
         self.turns.insert(clone, instances.clone());
-        let mut taken = HostCounts { counts: vec![0; set.hosts.len()], most: set.resource(clone).per_host() };
         let share = self.share_of_each_host(clone);
+        let mut taken = HostCounts { counts: vec![0; set.hosts.len()], most: set.resource(clone).per_host() };
         for instance in &instances {
             let Some(active) = set.resource(*instance).active else { continue };
             // Nothing is tried on a guest node that is not up yet, or not up again.
@@ -98,10 +108,7 @@ impl Placer<'_> {
                 self.assign_instance(clone, *instance, &mut taken);
             }
         }
-        self.leave_out_surplus(clone);
-        let places = instances.iter().find_map(|instance| self.place_of(*instance));
-        self.progress[clone.get()] = PlacingState::Done(places);
-        self.promote(clone, &instances);
+        instances
     }
 
     /// The base score of a host, or minus infinity if it is away. Remote nodes count as if they were there.
@@ -164,7 +171,7 @@ impl Placer<'_> {
     }
 
     /// Notes the scores with which the placing of a clone begins.
-    fn tell_scores(&mut self, clone: ResourceIdx) {
+    pub(super) fn tell_scores(&mut self, clone: ResourceIdx) {
         let mut shown = vec![clone];
         for instance in self.wanted_instances(clone) {
             shown.push(instance);

@@ -132,11 +132,12 @@ impl WorkingSet {
     /// Keeps from guest nodes the managed resources that can never run there: VMs that are guest nodes, their
     /// connections, and fencing devices.
     pub(super) fn keep_from_guests(&mut self) {
-        let guests: Vec<(HostIdx, GuestParts)> = self.guests().collect();
+        let is_open = |(host, _): &(HostIdx, GuestParts)| !self.host(*host).replica;
+        let guests: Vec<(HostIdx, GuestParts)> = self.guests().filter(is_open).collect();
         if guests.is_empty() {
             return;
         }
-        let parts = guests.iter().filter(|(_, parts)| self.may_manage(parts.connection));
+        let parts = self.guests().filter(|(_, parts)| self.may_manage(parts.connection));
         let mut kept: Vec<ResourceIdx> =
             parts.flat_map(|(_, parts)| [parts.machine, parts.connection]).collect();
         kept.extend(

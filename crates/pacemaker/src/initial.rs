@@ -24,6 +24,7 @@ impl WorkingSet {
         self.resources.iter_mut().for_each(|resource| resource.scores = table.clone());
         self.mark_kept_by_tickets();
         self.open_connections();
+        self.open_replicas();
         for resource in self.resource_indices() {
             let scored = self.resource(resource).scores.iter();
             log.note(resource, ScoreSource::Host, scored.map(|(host, score)| HostScore { host, score }));
@@ -127,7 +128,7 @@ impl WorkingSet {
     }
 
     fn add_locations(&mut self, log: &mut AdditionLog) {
-        let WorkingSet { locations, resources, .. } = self;
+        let WorkingSet { locations, resources, bundles, .. } = self;
         let mut first = 0;
         for (at, location) in locations.iter().enumerate() {
             // The scores of one constraint have one source.
@@ -136,6 +137,10 @@ impl WorkingSet {
             }
             let scored = HostScore { host: location.host, score: location.score };
             add_location(resources, location.resource, scored, ScoreSource::Location(first), log);
+            let bundle = bundles.iter().find(|bundle| bundle.whole == location.resource);
+            for address in bundle.iter().flat_map(|bundle| bundle.addresses()) {
+                add_location(resources, address, scored, ScoreSource::Location(first), log);
+            }
         }
     }
 

@@ -19,6 +19,8 @@
 
 mod additions;
 mod belonging;
+mod bundle;
+mod bundling;
 pub mod capacity;
 pub mod cib;
 mod clones;

@@ -122,6 +122,7 @@ impl Placer<'_> {
     /// Places a resource, unless it has its place or is about to get one.
     pub(super) fn assign(&mut self, resource: ResourceIdx) {
         if self.progress[resource.get()] != PlacingState::Waiting || self.failed.is_some() {
+            self.tell_bundle_again(resource);
             return;
         }
         if self.depth == DEEPEST {
@@ -131,7 +132,10 @@ impl Placer<'_> {
         self.depth += 1;
         let details = self.set.resource(resource);
         match details.group {
-            _ if details.is_clone() => self.assign_clone(resource),
+            _ if details.is_clone() => match self.set.bundle(resource) {
+                Some(bundle) => self.assign_bundle(bundle),
+                None => self.assign_clone(resource),
+            },
             _ if details.is_group() => self.assign_group(resource),
             Some(group) if self.progress[group.get()] == PlacingState::Waiting => self.assign_group(group),
             _ => self.assign_primitive(resource),
@@ -258,6 +262,12 @@ impl Placer<'_> {
         record.order_dependent = best.order_dependent;
         let score = |host: HostIdx| table.or_never(host);
         let usable = |host: HostIdx| self.takes(host) && score(host) >= AllocationScore::ZERO;
+        if let Some(own) = self.set.own_node(resource) {
+            let is_left = self.tables[resource.get()].or_never(own) >= AllocationScore::ZERO;
+            record.host = is_left.then_some(own);
+            record.decided_by = if is_left { DecidedBy::First } else { DecidedBy::None };
+            return;
+        }
         let good = |host: &HostIdx| usable(*host) && score(*host) >= score(best.host);
         if let Some(MostFree { host: preferred, possible }) = preferred {
             record.order_dependent |= possible.len() > 1 && possible.iter().any(good);

@@ -57,6 +57,8 @@ pub enum PlacingEvent {
     Group(Vec<(ResourceIdx, ScoreTable)>),
     /// Placing of a clone began, with the scores of the clone, its instances and their members.
     Clone(Vec<(ResourceIdx, ScoreTable)>),
+    /// Placing of a bundle began, with the scores of the bundle, its replicas and what is inside.
+    Bundle(Vec<(ResourceIdx, ScoreTable)>),
     /// A primitive was placed, or found no host: the position of its record.
     Primitive(usize),
     /// Instances of a promotable clone were placed: their scores, the best one in front.

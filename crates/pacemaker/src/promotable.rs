@@ -154,6 +154,10 @@ impl WorkingSet {
         for clone in self.clones().collect::<Vec<_>>() {
             let details = self.resource(clone);
             let Some(promotion) = details.promotion.clone() else { continue };
+            // An instance in a bundle has one node only.
+            if details.in_bundle {
+                continue;
+            }
             let mut greatest = Vec::new();
             for (number, instance) in details.members.clone().into_iter().enumerate() {
                 let mut most = self.resource(instance).priority;

@@ -102,6 +102,11 @@ impl Release {
         self >= Release::V3_0
     }
 
+    /// Returns true if bundles have other scores and actions than in 2.1.5. The rules are not known.
+    pub(crate) fn places_bundles_otherwise(self) -> bool {
+        self >= Release::V3_0
+    }
+
     /// Returns true if promotable instances on guest nodes have their places later. It is not known by which rule.
     pub(crate) fn places_instances_on_guests_later(self) -> bool {
         self >= Release::V3_0

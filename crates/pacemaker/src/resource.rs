@@ -115,6 +115,8 @@ pub struct Resource {
     pub group: Option<ResourceIdx>,
     /// The clone of which it is an instance.
     pub instance_of: Option<ResourceIdx>,
+    /// True for a part of a bundle that is no container. It belongs to the bundle alone.
+    pub in_bundle: bool,
     /// Resources with a higher priority are placed first.
     pub priority: AllocationScore,
     /// Score for staying on its present host.
@@ -212,6 +214,7 @@ impl Resource {
             form: ResourceForm::Primitive,
             group: None,
             instance_of: None,
+            in_bundle: false,
             priority: AllocationScore::ZERO,
             stickiness: AllocationScore::ZERO,
             stopped: false,

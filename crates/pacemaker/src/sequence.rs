@@ -50,7 +50,7 @@ fn ranked(
             let mut places = details.members.iter().filter_map(|one| set.resource(*one).active);
             let there = places.find(|host| {
                 let state = set.host(*host).state;
-                details.is_clone() && (state.online || state.unclean)
+                details.is_clone() && set.bundle(resource).is_none() && (state.online || state.unclean)
             });
             let here =
                 there.or(details.active).map_or(AllocationScore::MINUS_INFINITY, |host| table.or_never(host));

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::index::{HostIdx, ResourceIdx};
 use super::merging::{MergeState, PathCache, Share, Towards};
 use super::score::{AllocationScore, ScoreTable};
-use super::working_set::{Host, ResourceForm, WorkingSet};
+use super::working_set::{Host, Replica, ResourceForm, RunCondition, WorkingSet};
 
 /// Zones of hosts that agree in a node attribute: the same number for each host of a zone.
 #[derive(Debug, Clone)]
@@ -66,9 +66,15 @@ impl<'a> Wishes<'a> {
         wishes
     }
 
+    /// Number of available hosts that are open to all resources.
+    pub(super) fn open_hosts(&self) -> usize {
+        let hosts = self.set.hosts.iter().zip(&self.available);
+        hosts.filter(|(host, available)| **available && !host.replica).count()
+    }
+
     /// Finds out whether a clone has an instance for every available host, and passes its colocations to its instances.
     pub(super) fn settle_clone(&mut self, clone: ResourceIdx) {
-        let hosts = self.available.iter().filter(|available| **available).count();
+        let hosts = self.open_hosts();
         let members = self.set.resource(clone).members.iter();
         self.full[clone.get()] = members.filter(|one| !self.set.resource(**one).surplus).count() >= hosts;
         self.hand_to_instances(clone);
@@ -91,13 +97,33 @@ impl<'a> Wishes<'a> {
             self.primaries[instance.get()].clone_from(&primaries);
             self.dependents[instance.get()].clone_from(&dependents);
         }
+        if let Some(bundle) = set.bundle(clone) {
+            bundle.replicas.iter().for_each(|replica| self.add_companions(replica));
+        }
     }
 
-    /// Makes all colocations of a resource count twice.
+    /// Adds the wishes of an address to those that count for its container, and those of a connection unless the
+    /// container runs as it should.
+    fn add_companions(&mut self, replica: &Replica) {
+        let set = self.set;
+        let place_in_order = |at: usize| rank(set, set.colocations[at].dependent);
+        let container = set.resource(replica.container);
+        let is_sound = container.active.is_some() && container.condition == RunCondition::Sound;
+        let connection = replica.inside.map(|inside| inside.connection).filter(|_| !is_sound);
+        for companion in replica.address.into_iter().chain(connection) {
+            for at in self.primaries[companion.get()].clone() {
+                insert(&mut self.dependents[replica.container.get()], at, place_in_order);
+            }
+        }
+    }
+
+    /// Makes the colocations that an instance has from its clone count twice.
     pub(super) fn double(&mut self, resource: ResourceIdx) {
         self.paths.forget();
+        let set = self.set;
+        let times = |at: usize| if set.resource(set.colocations[at].dependent).in_bundle { 1 } else { 2 };
         for list in [&mut self.primaries[resource.get()], &mut self.dependents[resource.get()]] {
-            *list = list.iter().flat_map(|at| [*at, *at]).collect();
+            *list = list.iter().flat_map(|at| std::iter::repeat_n(*at, times(*at))).collect();
         }
     }
 

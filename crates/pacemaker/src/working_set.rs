@@ -1,5 +1,6 @@
 //! Data types for everything that the placement of a Pacemaker cluster depends on; [`cib`](super::cib) fills them.
 
+pub use super::bundle::{Bundle, Replica, ReplicaNode};
 use super::capacity::Capacities;
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::promotion::Role;
@@ -63,6 +64,8 @@ pub struct Host {
     /// True for a remote node without a running connection. If its fencing is due, this is revoked once the connection
     /// has a place.
     pub reconnects: bool,
+    /// True for the node in a container of a bundle, where only one instance runs.
+    pub replica: bool,
 }
 
 /// The resources behind a guest node or a remote node.
@@ -365,6 +368,8 @@ pub struct WorkingSet {
     pub coordinator: Option<HostIdx>,
     /// Primitives, groups and clones in the order of the document; members follow their group or clone.
     pub resources: Vec<Resource>,
+    /// The bundles.
+    pub bundles: Vec<Bundle>,
     /// Scores of location constraints, in the order in which they are added.
     pub locations: Vec<LocationScore>,
     /// Scores of locations for promoted instances, in the order in which they are added.
@@ -486,10 +491,11 @@ impl WorkingSet {
         &self.hosts[host.get()]
     }
 
-    /// The base score of every host.
+    /// The base score of every host that is no part of a bundle.
     pub(super) fn base_scores(&self) -> ScoreTable {
         let mut table = ScoreTable::empty(self.hosts.len());
-        self.host_indices().for_each(|host| table.set(host, self.host(host).base));
+        let open = self.host_indices().filter(|host| !self.host(*host).replica);
+        open.for_each(|host| table.set(host, self.host(host).base));
         table
     }
 

@@ -34,6 +34,7 @@ pub fn each_line<E>(
         match event {
             PlacingEvent::Group(scores) => page.tables("pcmk__group_assign", scores)?,
             PlacingEvent::Clone(scores) => page.tables(words.clone, scores)?,
+            PlacingEvent::Bundle(scores) => page.tables(words.bundle, scores)?,
             PlacingEvent::Primitive(at) => page.primitive(&placed.records[*at])?,
             PlacingEvent::Promotion { clone, scores, extra } => page.promotions(*clone, scores, *extra)?,
             PlacingEvent::Tried(record) => page.primitive(record)?,
@@ -50,6 +51,7 @@ struct ScoreWords {
     bullet: &'static str,
     /// The function that places clones.
     clone: &'static str,
+    bundle: &'static str,
     /// The function that charges hosts.
     charge: &'static str,
     /// Behind an instance without a host that could be promoted.
@@ -62,12 +64,14 @@ impl ScoreWords {
             Release::V2_1_5 => ScoreWords {
                 bullet: "",
                 clone: "pcmk__clone_allocate",
+                bundle: "pcmk__bundle_allocate",
                 charge: "pcmk__finalize_assignment",
                 nowhere: "on none: 0",
             },
             Release::V3_0 => ScoreWords {
                 bullet: "  * ",
                 clone: "pcmk__clone_assign",
+                bundle: "pcmk__bundle_assign",
                 charge: "pcmk__assign_resource",
                 nowhere: "(inactive): -INFINITY",
             },

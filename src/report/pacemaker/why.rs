@@ -60,7 +60,8 @@ fn primitive(
         let others = unbroken(&format!("With it must be, and had no place yet: {others}."));
         lines.push(format!("  {others}"));
     }
-    for host in by_shown_name(set) {
+    let possible = |host: &HostIdx| !set.host(*host).replica || reasons.hosts[host.get()].score.is_some();
+    for host in by_shown_name(set).into_iter().filter(possible) {
         let parts = explainer.log.parts(reasons.resource, host);
         lines.push(format!("  {}", words.on_host(reasons, host, &parts)));
     }
@@ -74,7 +75,8 @@ fn primitive(
 /// The reasons that a resource has no place, in short: the obstacle on each host.
 pub(super) fn short(set: &WorkingSet, reasons: &PlaceReasons) -> String {
     let words = PlaceWords { set };
-    let texts = by_shown_name(set).into_iter().map(|host| {
+    let possible = |host: &HostIdx| !set.host(*host).replica || reasons.hosts[host.get()].score.is_some();
+    let texts = by_shown_name(set).into_iter().filter(possible).map(|host| {
         let finding = &reasons.hosts[host.get()];
         format!("{}: {}", words.host(host), words.finding(finding))
     });

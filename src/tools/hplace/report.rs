@@ -47,7 +47,7 @@ fn page(
     placed: &AllPlaced,
     plan: &Transition,
 ) -> anyhow::Result<ReportPage> {
-    let has_guests = set.hosts.iter().any(|host| host.guest.is_some());
+    let has_guests = set.has_guests() || !set.bundles.is_empty();
     let is_optimal = placed.method(strategy) == PlacementMethod::Optimal;
     let is_tried = !has_guests
         && !is_optimal

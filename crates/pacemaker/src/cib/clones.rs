@@ -78,7 +78,7 @@ impl ClonePart<'_, '_> {
 }
 
 /// The parts of each instance of a clone.
-struct CloneParts<'a, 'i> {
+pub(super) struct CloneParts<'a, 'i> {
     group: Option<GroupDraft<'a>>,
     primitives: Vec<ClonePart<'a, 'i>>,
     failed_on: Vec<HostScore>,
@@ -86,13 +86,50 @@ struct CloneParts<'a, 'i> {
     stopped: bool,
 }
 
+impl<'a> CloneParts<'a, '_> {
+    /// Returns true if an instance runs on another host than these, or beside another one.
+    pub(super) fn run_beyond(&self, hosts: &[HostIdx]) -> bool {
+        let is_beyond = |part: &ClonePart<'_, '_>| {
+            part.running.iter().any(|running| !hosts.contains(&running.host))
+                || hosts.iter().any(|host| part.on_host(*host).len() > 1)
+        };
+        self.primitives.iter().any(is_beyond)
+    }
+
+    /// Returns true if all primitives are managed, and no failure blocks them.
+    pub(super) fn are_managed(&self) -> bool {
+        let is_blocked = |running: &RunningPart| running.condition == RunCondition::Blocked;
+        let is_managed =
+            |part: &ClonePart<'_, '_>| part.draft.resource.managed && !part.running.iter().any(is_blocked);
+        self.primitives.iter().all(is_managed)
+    }
+
+    /// Meta attributes of the first primitive.
+    pub(super) fn metas(&self) -> Option<&Properties<'a>> {
+        self.primitives.first().map(|part| &part.draft.metas)
+    }
+}
+
 impl<'a, 'i> Reader<'a, 'i> {
+    /// Adds the instances inside of a bundle, each with its own host.
+    pub(super) fn add_inner_instances(
+        &mut self,
+        clone: ResourceIdx,
+        hosts: &[HostIdx],
+        parts: &CloneParts<'a, 'i>,
+    ) {
+        for (number, host) in hosts.iter().copied().enumerate() {
+            let runs = parts.primitives.iter().any(|part| !part.on_host(host).is_empty());
+            self.add_instance(clone, number, false, runs.then_some(InstancePlace { host, rank: 0 }), parts);
+        }
+    }
+
     pub(super) fn read_clone(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> Result<()> {
         let metas = self.metas(&[node], AgentKind::default()).or(defaults);
         let mut reasons = unsupported_reason(&metas);
         let is_promotable = node.has_tag_name("master") || metas.flag("promotable", false);
         let count = metas.get("clone-max").and_then(leading).and_then(|count| usize::try_from(count).ok());
-        let count = count.unwrap_or(self.set.hosts.len().max(1));
+        let count = count.unwrap_or(self.known_hosts().max(1));
         let (mut count, is_unique) = (count, metas.flag("globally-unique", false));
         let has_ocf_agents = self.has_ocf_agents(node)?;
         if is_promotable && !has_ocf_agents {
@@ -104,7 +141,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         if is_unique {
             // Such a clone gets no more instances than there are hosts.
-            count = count.min(self.set.hosts.len().max(1));
+            count = count.min(self.known_hosts().max(1));
         }
         let parts = self.clone_parts(node, &metas, count, &mut reasons)?;
         if is_promotable {
@@ -154,6 +191,11 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         self.set.find_whole(clone);
         Ok(())
+    }
+
+    /// Number of hosts that are known as far as the document is read: nodes in containers are known with their bundles.
+    fn known_hosts(&self) -> usize {
+        self.set.hosts.iter().filter(|host| !host.replica || host.guest.is_some()).count()
     }
 
     /// The places of the instances of a clone that are kept, and of the surplus ones, which get no other place. Those found
@@ -234,7 +276,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// Reads the primitives in a clone with `count` instances, and their group.
-    fn clone_parts(
+    pub(super) fn clone_parts(
         &mut self,
         node: Node<'a, 'i>,
         metas: &Properties<'a>,

@@ -125,6 +125,7 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// Finds the state of guest nodes by the hosts of their VMs and connections.
     pub(super) fn settle_guests(&mut self, defaults: &Properties<'a>) -> Result<()> {
+        self.settle_bundles(defaults)?;
         for at in 0..self.guests.len() {
             let guest = self.guests[at].clone();
             if guest.is_remote {
@@ -134,7 +135,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             let (connection, runs) = self.find_guest(&guest, defaults)?;
             (self.guests[at].connection, self.guests[at].runs) = (Some(connection), runs);
         }
-        let hosts: Vec<HostIdx> = self.guests.iter().map(|guest| self.hosts[guest.name]).collect();
+        let guests = self.guests.iter().map(|guest| self.hosts[guest.name]);
+        let replicas = self.set.host_indices().filter(|host| self.set.host(*host).replica);
+        let hosts: Vec<HostIdx> = guests.chain(replicas).collect();
         // Resources on guest nodes that do not run are known last.
         let mut order = std::mem::take(&mut self.set.status_order);
         order.sort_by_key(|host| hosts.contains(host) && !self.is_running_guest(*host));
@@ -145,7 +148,9 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// Returns true for a guest node whose VM and connection run, in any condition.
     pub(super) fn is_running_guest(&self, host: HostIdx) -> bool {
-        self.guests.iter().any(|guest| guest.runs && self.hosts.get(guest.name) == Some(&host))
+        let is_guest =
+            self.guests.iter().any(|guest| guest.runs && self.hosts.get(guest.name) == Some(&host));
+        is_guest || self.is_running_replica(host)
     }
 
     /// Finds the state of a guest node. Returns its connection, and whether it runs.

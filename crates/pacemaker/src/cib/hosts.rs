@@ -32,6 +32,7 @@ enum Membership {
 impl<'a, 'i> Reader<'a, 'i> {
     /// Reads the hosts in byte-wise order of their names, with their elements in the status.
     pub(super) fn read_hosts(&mut self) -> Result<()> {
+        self.bundles = self.find_bundles();
         let mut guests = self.find_guests();
         let states = self.states(&guests)?;
         let mut hosts: Vec<(Host, Option<Node<'a, 'i>>)> = Vec::new();
@@ -43,7 +44,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 return Err(wrong(self.source, node, "there is another node with this id or name"));
             }
             if matches!(node.attribute("type"), Some("remote" | "ping")) {
-                if !guests.iter().any(|guest| guest.is(node)) {
+                if !guests.iter().any(|guest| guest.is(node)) && !self.is_replica(name) {
                     self.report_unsupported(node, "a node that is no member of the cluster");
                 }
                 continue;
@@ -56,6 +57,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             let host = Host { id: guest.id.to_owned(), name: guest.name.to_owned(), ..Host::default() };
             hosts.push((host, None));
         }
+        hosts.extend(self.replica_hosts(&states).into_iter().map(|host| (host, None)));
         hosts.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
         self.idle = vec![IdleMarks::default(); hosts.len()];
         self.guests = guests;
@@ -116,7 +118,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             self.set.hosts.iter().enumerate().map(|(at, host)| (host.id.as_str(), at)).collect();
         self.set.status_order = ids.filter_map(|id| by_id.get(id)).map(|at| HostIdx::new(*at)).collect();
         let guests: Vec<HostIdx> = self.guests.iter().map(|guest| self.hosts[guest.name]).collect();
-        self.set.status_order.sort_by_key(|host| guests.contains(host));
+        let mut order = std::mem::take(&mut self.set.status_order);
+        order.sort_by_key(|host| guests.contains(host) || self.set.host(*host).replica);
+        self.set.status_order = order;
     }
 
     /// Elements of the status by node id.
@@ -129,7 +133,10 @@ impl<'a, 'i> Reader<'a, 'i> {
         };
         for state in status.into_iter().flat_map(states_of) {
             let is_guest = |guest: &GuestDraft<'_, '_>| state.attribute("id") == Some(guest.id);
-            if state.attribute("remote_node").is_some_and(is_true) && !guests.iter().any(is_guest) {
+            if state.attribute("remote_node").is_some_and(is_true)
+                && !guests.iter().any(is_guest)
+                && !self.is_replica(state.attribute("id").unwrap_or_default())
+            {
                 self.report_unsupported(state, "a remote or guest node");
                 continue;
             }

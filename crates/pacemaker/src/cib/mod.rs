@@ -1,6 +1,8 @@
 //! Pacemaker's cluster information base (CIB): the XML document that describes a cluster, read into a [`WorkingSet`].
 //! Elements that are not supported (docs/pacemaker.md) are listed in [`WorkingSet::unsupported`].
 
+mod bundle_parameters;
+mod bundles;
 pub mod change;
 mod clones;
 mod colocations;
@@ -52,6 +54,7 @@ use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::number::{is_true, leading};
 use super::score::{AllocationScore, ScoreTable};
 use super::working_set::{Colocation, FenceAction, QuorumPolicy, Strategy, Unsupported, WorkingSet};
+use bundles::BundleDraft;
 use dates::ClusterTime;
 pub use dates::parse_date;
 use document::{child, id};
@@ -206,6 +209,8 @@ struct Reader<'a, 'i> {
     guests: Vec<GuestDraft<'a, 'i>>,
     /// Names of the remote nodes whose connections are stopped, as the nodes shut down, or wait after a failure.
     given_up: HashSet<&'a str>,
+    /// The supported bundles.
+    bundles: Vec<BundleDraft<'a, 'i>>,
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
@@ -258,6 +263,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             panics: false,
             guests: Vec::new(),
             given_up: HashSet::new(),
+            bundles: Vec::new(),
         }
     }
 
@@ -276,6 +282,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.read_colocations()?;
         self.set.colocations.append(&mut self.together);
         self.read_orders()?;
+        self.name_constraints_of_bundles();
         self.name_other_constraints();
         self.look_on_guests();
         self.find_unfencing();

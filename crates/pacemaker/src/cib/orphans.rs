@@ -57,12 +57,13 @@ impl<'a, 'i> Reader<'a, 'i> {
         let elements = || section.into_iter().flat_map(|section| section.descendants());
         let primitives: HashSet<&str> =
             elements().filter(|node| node.has_tag_name("primitive")).map(|node| id(node)).collect();
-        let bundles = elements().filter(|node| node.has_tag_name("bundle"));
+        // All names that a bundle brings with it are known if it is supported.
+        let bundles = elements().filter(|node| node.has_tag_name("bundle") && !self.reads_bundle(*node));
         let guests = elements()
             .filter(|node| node.has_tag_name("nvpair") && node.attribute("name") == Some("remote-node"));
         let implied = ImpliedResources {
             beginnings: bundles.map(|bundle| format!("{}-", id(bundle))).collect(),
-            ids: guests.filter_map(|guest| guest.attribute("value")).collect(),
+            ids: guests.filter_map(|guest| guest.attribute("value")).chain(self.names_in_bundles()).collect(),
         };
         let is_configured = |name: &str| {
             let inner = name.rsplit_once(':').map_or(name, |(inner, _)| inner);

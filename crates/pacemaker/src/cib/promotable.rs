@@ -182,11 +182,18 @@ impl Reader<'_, '_> {
         all.filter(|(host, _)| counts(**host)).map(|(host, score)| (*host, *score)).collect()
     }
 
+    /// The node attribute `master-NAME` of a primitive on a host.
+    pub(super) fn wish_on(&self, primitive: &str, host: HostIdx) -> Option<AllocationScore> {
+        self.wishes_by_name().get(primitive)?.get(&host).copied()
+    }
+
     /// Drops the wishes on hosts that, by what was read later, run nothing.
     pub(super) fn drop_wishes_on_absent_hosts(&mut self) {
         let hosts = self.set.host_indices();
         let absent: HashSet<HostIdx> = hosts.filter(|host| !self.may_run(*host)).collect();
-        let promotions = self.set.resources.iter_mut().filter_map(|resource| resource.promotion.as_mut());
+        // In a bundle, the host beneath can be there and the node in its container not yet.
+        let open = self.set.resources.iter_mut().filter(|resource| !resource.in_bundle);
+        let promotions = open.filter_map(|resource| resource.promotion.as_mut());
         for row in promotions.flat_map(|promotion| promotion.wishes.iter_mut().flatten()) {
             row.retain(|host, _| !absent.contains(host));
         }

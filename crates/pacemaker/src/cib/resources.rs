@@ -115,6 +115,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 }
                 "group" => self.read_group(node, &defaults)?,
                 "clone" | "master" => self.read_clone(node, &defaults)?,
+                "bundle" if self.follows_bundle(node) => self.read_bundle(node, &defaults)?,
                 "template" => {}
                 other => {
                     let reason = BEYOND.iter().find(|(name, _)| *name == other).map(|(_, reason)| *reason);
@@ -331,6 +332,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             form: ResourceForm::Primitive,
             group: None,
             instance_of: None,
+            in_bundle: false,
             priority: metas.score("priority"),
             stickiness: metas.score("resource-stickiness"),
             stopped: metas.get("target-role").is_some_and(|role| role.eq_ignore_ascii_case("stopped")),

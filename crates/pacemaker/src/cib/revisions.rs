@@ -3,7 +3,7 @@
 use roxmltree::Node;
 
 use super::super::index::HostIdx;
-use super::super::working_set::{Host, Revision};
+use super::super::working_set::{Host, Resource, Revision};
 use super::document::{child, children};
 use super::history::{NotedParameters, OperationKey};
 use super::parameters::{Parameters, is_read_by_cluster_only, lists};
@@ -32,6 +32,33 @@ impl<'a, 'i> Reader<'a, 'i> {
             }
             let changed = |noted: &NotedParameters| {
                 judged(noted, &self.parameters(sources, noted.key(), self.set.host(host)))
+            };
+            history.noted.iter().map(changed).max().unwrap_or_default()
+        });
+        revisions.max().unwrap_or_default()
+    }
+
+    /// Change of a resource that the document does not name since it was started on a host. Its parameters are the same
+    /// for all operations; repeated ones have a timeout in milliseconds.
+    pub(super) fn revision_of_implied(
+        &self,
+        resource: &Resource,
+        pairs: &[(&'static str, String)],
+        time_limit: u64,
+        host: HostIdx,
+    ) -> Revision {
+        let here = self.records_of(&resource.id).iter().filter(|record| record.host == host);
+        let revisions = here.map(|HostRecord { history, .. }| {
+            if history.agent != resource.agent {
+                return Revision::Agent;
+            }
+            let changed = |noted: &NotedParameters| {
+                let mut now = Parameters::default();
+                pairs.iter().for_each(|(name, value)| now.add(name, value));
+                if noted.key().interval > 0 {
+                    now.repeated_within(time_limit);
+                }
+                judged(noted, &now)
             };
             history.noted.iter().map(changed).max().unwrap_or_default()
         });

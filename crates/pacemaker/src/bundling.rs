@@ -1,0 +1,79 @@
+//! Placing bundles: the containers first, then the resources around each of them, then those inside.
+
+use super::additions::ScoreSource;
+use super::bundle::Bundle;
+use super::index::ResourceIdx;
+use super::place::{Placer, PlacingState};
+use super::placing::PlacingEvent;
+use super::score::{AllocationScore, HostScore};
+
+impl Placer<'_> {
+    /// Places a bundle with everything that belongs to it.
+    pub(super) fn assign_bundle(&mut self, bundle: &Bundle) {
+        self.progress[bundle.whole.get()] = PlacingState::Begun;
+        self.tell_bundle(bundle);
+        self.assign_instances(bundle.whole);
+        let containers = bundle.replicas.iter().map(|replica| replica.container);
+        let place = containers.into_iter().find_map(|container| self.place_of(container));
+        for replica in &bundle.replicas {
+            for companion in replica.address.into_iter().chain(replica.inside.map(|inside| inside.connection))
+            {
+                self.assign(companion);
+            }
+            if let Some(inside) = replica.inside {
+                let table = &mut self.tables[inside.instance.get()];
+                table.add_or_set(inside.host, AllocationScore::INFINITY);
+                let pinned = HostScore { host: inside.host, score: AllocationScore::INFINITY };
+                self.log.note(inside.instance, ScoreSource::Guest, std::iter::once(pinned));
+                self.assign(inside.instance);
+            }
+        }
+        self.progress[bundle.whole.get()] = PlacingState::Done(place);
+        bundle.inner.into_iter().for_each(|inner| self.assign_inner(bundle, inner));
+    }
+
+    /// Notes the scores of a bundle that has its place, as Pacemaker shows them once more.
+    pub(super) fn tell_bundle_again(&mut self, resource: ResourceIdx) {
+        let is_placed = matches!(self.progress[resource.get()], PlacingState::Done(_));
+        if let Some(bundle) = self.set.bundle(resource).filter(|_| is_placed) {
+            self.tell_bundle(bundle);
+        }
+    }
+
+    /// Settles the clone inside of a bundle, whose instances have their places.
+    fn assign_inner(&mut self, bundle: &Bundle, inner: ResourceIdx) {
+        let set = self.set;
+        let table = &mut self.tables[inner.get()];
+        for host in set.host_indices() {
+            let is_own =
+                bundle.replicas.iter().any(|replica| replica.inside.is_some_and(|one| one.host == host));
+            if is_own {
+                table.set(host, AllocationScore::ZERO);
+            } else if table.get(host).is_some() {
+                table.set(host, AllocationScore::MINUS_INFINITY);
+            }
+        }
+        self.tell_scores(inner);
+        let instances = set.resource(inner).members.clone();
+        self.turns.insert(inner, instances.clone());
+        let place = instances.iter().find_map(|instance| self.place_of(*instance));
+        self.progress[inner.get()] = PlacingState::Done(place);
+        self.promote(inner, &instances);
+    }
+
+    /// Notes the scores with which the placing of a bundle begins.
+    fn tell_bundle(&mut self, bundle: &Bundle) {
+        let mut shown = vec![bundle.whole];
+        for replica in &bundle.replicas {
+            shown.push(replica.container);
+            shown.extend(replica.address);
+            shown.extend(replica.inside.map(|inside| inside.connection));
+        }
+        if let Some(inner) = bundle.inner {
+            shown.push(inner);
+            shown.extend(bundle.replicas.iter().filter_map(|replica| Some(replica.inside?.instance)));
+        }
+        let scores = shown.into_iter().map(|one| (one, self.tables[one.get()].clone()));
+        self.events.push(PlacingEvent::Bundle(scores.collect()));
+    }
+}
