@@ -60,6 +60,11 @@ pub(crate) fn with_guests() -> BTreeSet<PathBuf> {
     recorded("guests", 64)
 }
 
+/// Clusters with bundles. Only the consequences for places and changes are known.
+pub(crate) fn with_bundles() -> BTreeSet<PathBuf> {
+    recorded("bundles", 18)
+}
+
 /// A cluster read with its guest nodes as hosts.
 fn with_guests_read(name: &str) -> WorkingSet {
     let text = fs::read_to_string(format!("tests/fixtures/pacemaker/guests/{name}.xml")).unwrap();
@@ -90,6 +95,7 @@ fn same_scores_same_places_same_order() {
         with_tickets(),
         changed(),
         with_guests(),
+        with_bundles(),
         promoted(),
     ];
     for file in clusters().into_iter().chain(others.into_iter().flatten()) {

@@ -77,6 +77,7 @@ fn parts_of_recorded_clusters_add_up() {
         pacemaker::with_tickets(),
         pacemaker::changed(),
         pacemaker::with_guests(),
+        pacemaker::with_bundles(),
         pacemaker::promoted(),
     ];
     for file in pacemaker::clusters().into_iter().chain(recorded.into_iter().flatten()) {
