@@ -51,7 +51,7 @@ impl WorkingSet {
     }
 
     /// The only node of an instance in a bundle.
-    pub(super) fn own_node(&self, resource: ResourceIdx) -> Option<HostIdx> {
+    pub fn own_node(&self, resource: ResourceIdx) -> Option<HostIdx> {
         let clone = self.resource(resource).instance_of.filter(|clone| self.resource(*clone).in_bundle)?;
         let bundle = self.bundles.iter().find(|bundle| bundle.inner == Some(clone))?;
         let mut insides = bundle.replicas.iter().filter_map(|replica| replica.inside);
