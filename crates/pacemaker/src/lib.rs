@@ -50,6 +50,7 @@ mod promotable;
 mod promoting;
 pub mod promotion;
 pub mod quantity;
+mod replicas;
 mod resource;
 pub mod score;
 mod sequence;
