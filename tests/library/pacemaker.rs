@@ -72,6 +72,11 @@ pub(crate) fn with_searched_remote_nodes() -> BTreeSet<PathBuf> {
     recorded("remotes-in-order", 16)
 }
 
+/// Clusters with bundles. Only the consequences for places and changes are known.
+pub(crate) fn with_bundles() -> BTreeSet<PathBuf> {
+    recorded("bundles", 18)
+}
+
 /// A cluster read with its guest and remote nodes as hosts.
 fn with_guests_read(name: &str) -> WorkingSet {
     let path = |kind| format!("tests/fixtures/pacemaker/{kind}/{name}.xml");
@@ -105,6 +110,7 @@ fn same_scores_same_places_same_order() {
         with_guests(),
         with_remote_nodes(),
         with_searched_remote_nodes(),
+        with_bundles(),
         promoted(),
     ];
     for file in clusters().into_iter().chain(others.into_iter().flatten()) {

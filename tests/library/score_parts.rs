@@ -78,6 +78,7 @@ fn parts_of_recorded_clusters_add_up() {
         pacemaker::changed(),
         pacemaker::with_guests(),
         pacemaker::with_remote_nodes(),
+        pacemaker::with_bundles(),
         pacemaker::promoted(),
     ];
     for file in pacemaker::clusters().into_iter().chain(recorded.into_iter().flatten()) {

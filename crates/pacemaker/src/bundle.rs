@@ -1,8 +1,6 @@
 //! Bundles: containers that the cluster runs on several nodes, each perhaps with a resource inside.
 
 use super::index::{HostIdx, ResourceIdx};
-use super::score::{AllocationScore, ScoreTable};
-use super::working_set::WorkingSet;
 
 /// A bundle. Its containers are the instances of a clone that are told apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,35 +39,5 @@ impl Bundle {
     /// The addresses of its containers.
     pub(super) fn addresses(&self) -> impl Iterator<Item = ResourceIdx> + '_ {
         self.replicas.iter().filter_map(|replica| replica.address)
-    }
-}
-
-impl WorkingSet {
-    /// The bundle whose containers are the instances of a clone.
-    pub(super) fn bundle(&self, whole: ResourceIdx) -> Option<&Bundle> {
-        self.bundles.iter().find(|bundle| bundle.whole == whole)
-    }
-
-    /// The only node of an instance in a bundle.
-    pub(super) fn own_node(&self, resource: ResourceIdx) -> Option<HostIdx> {
-        let clone = self.resource(resource).instance_of.filter(|clone| self.resource(*clone).in_bundle)?;
-        let bundle = self.bundles.iter().find(|bundle| bundle.inner == Some(clone))?;
-        let mut insides = bundle.replicas.iter().filter_map(|replica| replica.inside);
-        insides.find(|inside| inside.instance == resource).map(|inside| inside.host)
-    }
-
-    /// Sets the scores of the resources inside of bundles. Each instance knows only its own node.
-    pub(super) fn open_replicas(&mut self) {
-        let WorkingSet { bundles, resources, hosts, .. } = self;
-        for bundle in bundles.iter() {
-            for inside in bundle.replicas.iter().filter_map(|replica| replica.inside) {
-                let mut own = ScoreTable::empty(hosts.len());
-                own.set(inside.host, hosts[inside.host.get()].base);
-                resources[inside.instance.get()].scores = own;
-                if let Some(inner) = bundle.inner {
-                    resources[inner.get()].scores.set(inside.host, AllocationScore::MINUS_INFINITY);
-                }
-            }
-        }
     }
 }

@@ -51,6 +51,7 @@ mod promoting;
 pub mod promotion;
 pub mod quantity;
 pub mod release;
+mod replicas;
 mod resource;
 pub mod score;
 mod sequence;

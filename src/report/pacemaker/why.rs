@@ -60,8 +60,7 @@ fn primitive(
         let others = unbroken(&format!("With it must be, and had no place yet: {others}."));
         lines.push(format!("  {others}"));
     }
-    let possible = |host: &HostIdx| !set.host(*host).replica || reasons.hosts[host.get()].score.is_some();
-    for host in by_shown_name(set).into_iter().filter(possible) {
+    for host in possible_hosts(set, reasons) {
         let parts = explainer.log.parts(reasons.resource, host);
         lines.push(format!("  {}", words.on_host(reasons, host, &parts)));
     }
@@ -72,11 +71,19 @@ fn primitive(
     lines
 }
 
+/// The hosts that can matter to a resource, in the order in which they are shown. Nodes in the containers of a bundle matter
+/// only to its own instances, to which no other host does.
+fn possible_hosts(set: &WorkingSet, reasons: &PlaceReasons) -> Vec<HostIdx> {
+    let is_inside = set.own_node(reasons.resource).is_some();
+    let is_possible =
+        |host: &HostIdx| reasons.hosts[host.get()].score.is_some() || !is_inside && !set.host(*host).replica;
+    by_shown_name(set).into_iter().filter(is_possible).collect()
+}
+
 /// The reasons that a resource has no place, in short: the obstacle on each host.
 pub(super) fn short(set: &WorkingSet, reasons: &PlaceReasons) -> String {
     let words = PlaceWords { set };
-    let possible = |host: &HostIdx| !set.host(*host).replica || reasons.hosts[host.get()].score.is_some();
-    let texts = by_shown_name(set).into_iter().filter(possible).map(|host| {
+    let texts = possible_hosts(set, reasons).into_iter().map(|host| {
         let finding = &reasons.hosts[host.get()];
         format!("{}: {}", words.host(host), words.finding(finding))
     });
