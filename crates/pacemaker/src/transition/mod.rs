@@ -86,6 +86,8 @@ pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> T
         // Searches on remote nodes take no part in this waiting. Steps that are stuck here need not be stuck in Pacemaker.
         _ if set.unsearched().is_some() => Vec::new(),
         _ if !set.bundles.is_empty() => Vec::new(),
+        // Circles through guest nodes are not told from those that Pacemaker resolves.
+        _ if set.machines().next().is_some() => Vec::new(),
         stuck => {
             stuck.iter().for_each(|step| changes.without(&actions.all[step.get()]));
             circles::circles(&actions)
