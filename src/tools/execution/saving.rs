@@ -188,7 +188,7 @@ mod tests {
     use crate::tools::TOOLS;
 
     /// Options of tools that save plans, but that a saved plan does not record.
-    const NOT_IN_PLANS: [&str; 70] = [
+    const NOT_IN_PLANS: [&str; 71] = [
         "arrivals",
         "colour",
         "commands",
@@ -220,6 +220,7 @@ mod tests {
         "no-keep",
         "nodes",
         "now",
+        "pacemaker-version",
         "pareto",
         "poisson",
         "power-command",
