@@ -35,6 +35,13 @@ pub struct ReplicaNode {
     pub instance: ResourceIdx,
 }
 
+impl Replica {
+    /// The resources around the container: its address, and the connection to the node in it.
+    pub(super) fn companions(&self) -> impl Iterator<Item = ResourceIdx> + use<> {
+        self.address.into_iter().chain(self.inside.map(|inside| inside.connection))
+    }
+}
+
 impl Bundle {
     /// The addresses of its containers.
     pub(super) fn addresses(&self) -> impl Iterator<Item = ResourceIdx> + '_ {

@@ -13,13 +13,9 @@ impl Placer<'_> {
         self.progress[bundle.whole.get()] = PlacingState::Begun;
         self.tell_bundle(bundle);
         self.assign_instances(bundle.whole);
-        let containers = bundle.replicas.iter().map(|replica| replica.container);
-        let place = containers.into_iter().find_map(|container| self.place_of(container));
+        let place = bundle.replicas.iter().find_map(|replica| self.place_of(replica.container));
         for replica in &bundle.replicas {
-            for companion in replica.address.into_iter().chain(replica.inside.map(|inside| inside.connection))
-            {
-                self.assign(companion);
-            }
+            replica.companions().for_each(|companion| self.assign(companion));
             if let Some(inside) = replica.inside {
                 let table = &mut self.tables[inside.instance.get()];
                 table.add_or_set(inside.host, AllocationScore::INFINITY);
@@ -66,8 +62,7 @@ impl Placer<'_> {
         let mut shown = vec![bundle.whole];
         for replica in &bundle.replicas {
             shown.push(replica.container);
-            shown.extend(replica.address);
-            shown.extend(replica.inside.map(|inside| inside.connection));
+            shown.extend(replica.companions());
         }
         if let Some(inner) = bundle.inner {
             shown.push(inner);

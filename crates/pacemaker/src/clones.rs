@@ -390,13 +390,11 @@ impl Placer<'_> {
                 taken.counts[place.get()] -= 1;
                 avoided.push(place);
             }
-            match place {
-                Some(_) => self.take_back(instance, records, events),
-                // The parts of a group have had their turn.
-                None if set.resource(instance).is_group() => {
-                    self.progress[instance.get()] = PlacingState::Waiting;
-                }
-                None => self.take_back(instance, records, events),
+            if place.is_none() && set.resource(instance).is_group() {
+                // The parts of the group have had their turn.
+                self.progress[instance.get()] = PlacingState::Waiting;
+            } else {
+                self.take_back(instance, records, events);
             }
             for ((part, table), noted) in parts.iter().zip(&tables).zip(&noted) {
                 self.tables[part.get()] = table.clone();

@@ -241,7 +241,6 @@ impl WorkingSet {
             resource.also_on.retain(|host| !lost.contains(host));
             resource.left_on.retain(|host| !lost.contains(host));
             resource.sent_to = resource.sent_to.filter(|host| !lost.contains(host));
-            resource.sought_on = resource.sought_on.filter(|host| !lost.contains(host));
             if resource.active.is_some_and(|host| lost.contains(&host)) {
                 if resource.also_on.is_empty() {
                     resource.run_on(None);

@@ -300,8 +300,8 @@ impl Placer<'_> {
 
     /// The host to which the connection to a guest or remote node is migrating. It goes on to there if it can.
     fn arrives_on(&self, resource: ResourceIdx) -> Option<HostIdx> {
-        let is_connection = self.guests.iter().any(|(_, parts)| parts.connection == resource);
-        self.set.resource(resource).sent_to.filter(|_| is_connection)
+        let is_connection = |_: &HostIdx| self.guests.iter().any(|(_, parts)| parts.connection == resource);
+        self.set.resource(resource).sent_to.filter(is_connection)
     }
 
     /// Returns true if a chosen host takes resources. Guest nodes always do: Pacemaker can choose one that never comes

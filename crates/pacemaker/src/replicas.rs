@@ -6,6 +6,11 @@ use super::score::{AllocationScore, ScoreTable};
 use super::working_set::WorkingSet;
 
 impl WorkingSet {
+    /// Returns true if the cluster has guest nodes, remote nodes or bundles.
+    pub fn has_guests_or_bundles(&self) -> bool {
+        self.has_guests() || !self.bundles.is_empty()
+    }
+
     /// The bundle whose containers are the instances of a clone.
     pub(super) fn bundle(&self, whole: ResourceIdx) -> Option<&Bundle> {
         self.bundles.iter().find(|bundle| bundle.whole == whole)

@@ -160,8 +160,6 @@ pub struct Resource {
     pub kept_on: Vec<HostIdx>,
     /// True if it was known to run before it was blocked with its group. It is then not kept on its host.
     pub released: bool,
-    /// A host about to join, on which it was not looked for yet. It is not started before.
-    pub sought_on: Option<HostIdx>,
     /// The host whose status first told where a primitive runs, which may be another host.
     pub known_by: Option<HostIdx>,
     /// The condition in which it runs there.
@@ -193,7 +191,7 @@ pub struct Resource {
     /// Hosts that were never searched for it, so that it may run there: lost hosts, if it need not wait for fencing,
     /// and hosts that must be unfenced first.
     pub unsure_on: Vec<HostIdx>,
-    /// Guest nodes that know nothing of it, so that it is looked for there.
+    /// Guest nodes, remote nodes and nodes about to join that know nothing of it, so that it is looked for there.
     pub unknown_on: Vec<HostIdx>,
     /// True if it runs, and stays as it is because a ticket is not granted.
     pub kept_by_ticket: bool,
@@ -234,7 +232,6 @@ impl Resource {
             multiple_active: MultipleActivePolicy::Restart,
             kept_on: Vec::new(),
             released: false,
-            sought_on: None,
             known_by: None,
             condition: RunCondition::Sound,
             promoted: false,

@@ -306,6 +306,13 @@ pub struct Unsupported {
     pub reason: String,
 }
 
+impl Unsupported {
+    /// An element of a kind with an id, and the reason why it is not supported.
+    pub(super) fn new(element: &str, id: &str, reason: &str) -> Unsupported {
+        Unsupported { element: element.to_owned(), id: id.to_owned(), reason: reason.to_owned() }
+    }
+}
+
 /// Effect of fencing on a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FenceAction {
@@ -440,11 +447,12 @@ impl WorkingSet {
             _ if self.unfences => Requirement::Unfencing,
             _ => Requirement::Fencing,
         };
+        if self.fencing {
+            return requires;
+        }
         // Without fencing, only guest nodes are fenced, by a restart of their VMs.
-        let (is_said, most) = (details.requires.is_some() || details.fences(), Requirement::Quorum);
-        let without_fencing =
-            if is_said || !self.ignores_quorum { requires.min(most) } else { Requirement::Nothing };
-        if self.fencing { requires } else { without_fencing }
+        let is_said = details.requires.is_some() || details.fences();
+        if is_said || !self.ignores_quorum { requires.min(Requirement::Quorum) } else { Requirement::Nothing }
     }
 
     /// Returns true if a primitive starts only on unfenced hosts. In a cluster that unfences, all fencing devices do.

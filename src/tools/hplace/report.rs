@@ -47,7 +47,7 @@ fn page(
     placed: &AllPlaced,
     plan: &Transition,
 ) -> anyhow::Result<ReportPage> {
-    let has_guests = set.has_guests() || !set.bundles.is_empty();
+    let has_guests = set.has_guests_or_bundles();
     let is_optimal = placed.method(strategy) == PlacementMethod::Optimal;
     let is_tried = !has_guests
         && !is_optimal

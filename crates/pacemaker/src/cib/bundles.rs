@@ -1,17 +1,13 @@
-//! Reads bundles: their containers, what comes with each of them, and the resource inside.
+//! Reads bundles: their containers, what comes with each of them, and the nodes in them.
 
 use std::collections::HashMap;
 
 use roxmltree::Node;
 
-use super::super::index::{HostIdx, ResourceIdx};
-use super::super::number::{is_true, leading};
-use super::super::promotion::HostWishes;
+use super::super::index::HostIdx;
+use super::super::number::leading;
 use super::super::score::AllocationScore;
-use super::super::working_set::{
-    Bundle, Colocation, GuestParts, Host, HostState, OrderStrength, OrderedTasks, Replica, ReplicaNode,
-    Resource, ResourceForm, RunCondition, StartOrder, Unsupported,
-};
+use super::super::working_set::{Host, HostState, Resource, RunCondition};
 use super::Reader;
 use super::bundle_parameters::{ContainerPlan, ImpliedParameters, container};
 use super::document::{child, children, id};
@@ -23,8 +19,6 @@ use htools_ganeti::input::error::Result;
 
 /// Base score of a node in a container.
 const REPLICA_BASE: i64 = 500;
-/// Score with which a connection wants to be with its container.
-const WITH_CONTAINER: i64 = 10_000;
 /// Greatest number of replicas that is followed.
 const MOST_REPLICAS: usize = 1000;
 /// Timeouts of the repeated operations of connections and of all others, in milliseconds.
@@ -33,44 +27,40 @@ const TIME_LIMIT: u64 = 20_000;
 
 /// Reasons why a bundle is not supported.
 const RELEASE: &str = "a bundle in Pacemaker 3.0";
-const UNMANAGED: &str = "a bundle that is not managed";
+pub(super) const UNMANAGED: &str = "a bundle that is not managed";
 const FROZEN: &str = "a bundle in a cluster without fencing devices that should fence";
 const HEALTH: &str = "a bundle in a cluster with node health";
 const GUESTS: &str = "a bundle beside guest nodes";
-const COLOCATION: &str = "a colocation with a bundle";
-const ORDER: &str = "an order with a bundle";
-const TICKET: &str = "a ticket of a bundle";
 const WITHOUT_QUORUM: &str = "a bundle, without quorum";
 const OPT_IN: &str = "a bundle in an opt-in cluster";
 const LIVE: &str = "containers that migrate live";
-const ELSEWHERE: &str = "the resource in a bundle runs outside of its own container";
 const ADDRESSES: &str = "addresses of containers that are not followed";
 const NO_NETWORK: &str = "a resource in a bundle without a control port and addresses";
-const STUCK: &str = "a container or its companion that nobody touches before somebody has looked at it";
+const STUCK: &str = "a container or its companion that is blocked after a failure";
 const TWICE: &str = "a container or its companion that runs on several nodes";
 const NAMED: &str = "a node in a container that the list of nodes has, too";
 
 /// A bundle while it is read.
 #[derive(Debug, Clone)]
 pub(super) struct BundleDraft<'a, 'i> {
-    node: Node<'a, 'i>,
-    plan: ContainerPlan<'a, 'i>,
+    pub(super) node: Node<'a, 'i>,
+    pub(super) plan: ContainerPlan<'a, 'i>,
     /// The primitive inside.
-    inner: Option<Node<'a, 'i>>,
+    pub(super) inner: Option<Node<'a, 'i>>,
     /// Greatest number of promoted instances; 0 if the resource inside has no roles.
-    promoted_max: usize,
-    per_host: usize,
-    replicas: Vec<ReplicaDraft<'a, 'i>>,
+    pub(super) promoted_max: usize,
+    pub(super) per_host: usize,
+    pub(super) replicas: Vec<ReplicaDraft<'a, 'i>>,
 }
 
 /// A replica while it is read.
 #[derive(Debug, Clone)]
-struct ReplicaDraft<'a, 'i> {
+pub(super) struct ReplicaDraft<'a, 'i> {
     /// The name of the connection, and of the node.
-    name: String,
-    container: Option<Resource>,
-    address: Option<Resource>,
-    connection: Option<Resource>,
+    pub(super) name: String,
+    pub(super) container: Option<Resource>,
+    pub(super) address: Option<Resource>,
+    pub(super) connection: Option<Resource>,
     /// The element of the node in the status.
     state: Option<Node<'a, 'i>>,
     /// True if the container and the connection both run, in any condition.
@@ -305,214 +295,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         let unclean = both.iter().any(is_trouble);
         // The status of a node that is down does not count, unless it may be up after all.
         let state = replica.state.filter(|_| replica.runs || self.set.fencing);
-        let transient = state.and_then(|state| child(state, "transient_attributes"));
-        let transient = transient.map(|parent| self.properties(parent, "instance_attributes").last_first());
-        let transient = transient.unwrap_or_default();
-        let is_set = |name| transient.get(name).is_some_and(is_true);
-        let node_state = HostState {
-            online: !unclean && replica.runs,
-            standby: is_set("standby"),
-            maintenance: is_set("maintenance"),
-            shutting_down: false,
-            unclean,
-            joining: false,
-        };
-        connection.stopped |= transient.get("shutdown").and_then(leading).is_some_and(|since| since != 0);
-        let mut node = std::mem::take(&mut self.set.hosts[host.get()]);
-        node.state = node_state;
-        node = self.described(node, None, &Properties::default(), &transient);
-        node.base = AllocationScore::of(REPLICA_BASE);
-        self.set.hosts[host.get()] = node;
-        self.read_recorded_states(host, state);
-    }
-
-    /// Reads a bundle whose replicas are settled.
-    pub(super) fn read_bundle(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> Result<()> {
-        let Some(bundle) = self.bundles.iter().find(|bundle| bundle.node == node).cloned() else {
-            return Ok(());
-        };
-        let is_unsupported = self.set.unsupported.iter().any(|one| one.id == id(node));
-        if is_unsupported {
-            return self.leave(node);
-        }
-        let metas = self.properties(node, "meta_attributes").or(defaults);
-        let mut whole = self.bare(id(node), &metas);
-        whole.form = ResourceForm::Clone {
-            interleave: false,
-            ordered: false,
-            unique: true,
-            node_max: bundle.per_host,
-        };
-        whole.managed = self.is_managed(&metas);
-        let whole = self.add(node, whole)?;
-        let mut replicas = Vec::new();
-        for draft in &bundle.replicas {
-            let Some(container) = draft.container.clone() else { continue };
-            let container = self.push(Resource { instance_of: Some(whole), ..container });
-            self.set.resources[whole.get()].members.push(container);
-            let address = draft.address.clone().map(|one| self.push(Resource { in_bundle: true, ..one }));
-            let connection =
-                draft.connection.clone().map(|one| self.push(Resource { in_bundle: true, ..one }));
-            self.bind(id(node), container, address, connection);
-            replicas.push((container, address, connection));
-        }
-        let inner = self.read_inner(&bundle, &metas)?;
-        let instances = inner.map(|inner| self.set.resource(inner).members.clone()).unwrap_or_default();
-        let mut instances = instances.into_iter();
-        let mut all = Vec::new();
-        for (draft, (container, address, connection)) in bundle.replicas.iter().zip(replicas) {
-            let inside = connection.zip(instances.next());
-            let inside = inside.map(|(connection, instance)| {
-                let host = self.hosts[&draft.name];
-                self.set.hosts[host.get()].guest = Some(GuestParts { machine: container, connection });
-                ReplicaNode { host, connection, instance }
-            });
-            all.push(Replica { container, address, inside });
-        }
-        self.fail_used_containers(&all);
-        self.set.find_whole(whole);
-        self.set.bundles.push(Bundle { whole, inner, replicas: all });
-        Ok(())
-    }
-
-    /// Reports constraints of bundles that are not supported.
-    pub(super) fn name_constraints_of_bundles(&mut self) {
-        let set = &self.set;
-        let is_bundle = |one: ResourceIdx| set.bundles.iter().any(|bundle| bundle.whole == one);
-        let are_bundles = |resources: &[ResourceIdx]| resources.iter().any(|one| is_bundle(*one));
-        let colocations =
-            set.colocations.iter().filter(|one| is_bundle(one.dependent) || is_bundle(one.primary));
-        let orders = set.orders.iter().filter(|one| is_bundle(one.first) || is_bundle(one.then));
-        let choices = set.choices.iter();
-        let choices = choices.filter(|one| are_bundles(&one.firsts) || are_bundles(&one.dependents));
-        let tickets = set.tickets.rules.iter().filter(|rule| is_bundle(rule.resource));
-        let named = |element: &str, id: &str, reason: &str| Unsupported {
-            element: element.to_owned(),
-            id: id.to_owned(),
-            reason: reason.to_owned(),
-        };
-        let mut unsupported: Vec<Unsupported> =
-            colocations.map(|one| named("rsc_colocation", &one.id, COLOCATION)).collect();
-        unsupported.extend(orders.map(|one| named("rsc_order", &one.id, ORDER)));
-        unsupported.extend(choices.map(|one| named("rsc_order", &one.id, ORDER)));
-        unsupported.extend(tickets.map(|one| named("rsc_ticket", &one.id, TICKET)));
-        unsupported.dedup();
-        self.set.unsupported.append(&mut unsupported);
-    }
-
-    /// Makes containers fail to which the connection was lost while their instances ran.
-    fn fail_used_containers(&mut self, replicas: &[Replica]) {
-        for (replica, inside) in replicas.iter().filter_map(|replica| Some((replica, replica.inside?))) {
-            let is_lost = self.set.resource(inside.connection).condition == RunCondition::Failed;
-            let is_used = self.set.resource(inside.instance).active == Some(inside.host);
-            let container = &mut self.set.resources[replica.container.get()];
-            if is_lost && is_used && container.condition == RunCondition::Sound {
-                container.condition = RunCondition::Failed;
-            }
-        }
-    }
-
-    /// Ties an address and a connection to their container.
-    fn bind(
-        &mut self,
-        bundle: &str,
-        container: ResourceIdx,
-        address: Option<ResourceIdx>,
-        connection: Option<ResourceIdx>,
-    ) {
-        let with_container = |dependent, score| Colocation {
-            id: bundle.to_owned(),
-            dependent,
-            primary: container,
-            score,
-            attribute: None,
-            dependent_role: None,
-            primary_role: None,
-            influence: true,
-        };
-        let before = |first, then, strength| StartOrder {
-            id: bundle.to_owned(),
-            first,
-            then,
-            tasks: OrderedTasks::STARTS,
-            strength,
-            symmetrical: true,
-        };
-        if let Some(address) = address {
-            self.together.push(with_container(address, AllocationScore::INFINITY));
-            self.set.orders.push(before(address, container, OrderStrength::Optional));
-        }
-        if let Some(connection) = connection {
-            self.together.push(with_container(connection, AllocationScore::of(WITH_CONTAINER)));
-            self.set.orders.push(before(container, connection, OrderStrength::Mandatory));
-        }
-    }
-
-    /// By instance of a bundle's primitive, its wish to be promoted on its own node. The attribute for it is one of that
-    /// node, or else of the host on which the container runs now.
-    fn replica_wishes(
-        &self,
-        primitive: &str,
-        bundle: &BundleDraft<'a, 'i>,
-        on_host: bool,
-    ) -> Vec<HostWishes> {
-        let of_replica = |replica: &ReplicaDraft<'_, '_>| {
-            let own = self.hosts[&replica.name];
-            let beneath = replica.container.as_ref().and_then(|container| container.active);
-            let asked = if on_host { beneath } else { Some(own) };
-            let wish = asked.and_then(|host| self.wish_on(primitive, host));
-            wish.map(|wish| (own, wish)).into_iter().collect()
-        };
-        bundle.replicas.iter().map(of_replica).collect()
-    }
-
-    /// Reads the clone inside of a bundle: one instance for each replica.
-    fn read_inner(
-        &mut self,
-        bundle: &BundleDraft<'a, 'i>,
-        metas: &Properties<'a>,
-    ) -> Result<Option<ResourceIdx>> {
-        let Some(primitive) = bundle.inner else { return Ok(None) };
-        let hosts: Vec<HostIdx> = bundle.replicas.iter().map(|replica| self.hosts[&replica.name]).collect();
-        let mut reasons = Vec::new();
-        // The meta attribute of the bundle counts, too, and then leaves the name of the clone.
-        let is_promotable = bundle.promoted_max > 0 || metas.flag("promotable", false);
-        if is_promotable && !self.has_ocf_agents(bundle.node)? {
-            reasons.push("a promotable clone of an agent that has no roles");
-        }
-        let parts = self.clone_parts(bundle.node, metas, hosts.len(), &mut reasons)?;
-        if is_promotable {
-            self.check_promotable(&mut reasons);
-        }
-        if !parts.are_managed() {
-            reasons.push(UNMANAGED);
-        }
-        if parts.run_beyond(&hosts) || bundle.per_host > 1 {
-            reasons.push(ELSEWHERE);
-        }
-        if !reasons.is_empty() {
-            reasons.iter().for_each(|reason| self.report_unsupported(bundle.node, reason));
-        }
-        self.take_inner_ids(bundle.node)?;
-        let kind = if bundle.promoted_max > 0 { "master" } else { "clone" };
-        let mut inner = self.bare_clone(bundle.node, metas);
-        inner.id = format!("{}-{kind}", bundle.plan.bundle);
-        inner.in_bundle = true;
-        inner.form = ResourceForm::Clone { interleave: false, ordered: true, unique: false, node_max: 1 };
-        if is_promotable {
-            let own = parts.metas().unwrap_or(metas);
-            let mut promotion = self.promotion(metas, own);
-            if bundle.promoted_max > 0 {
-                promotion.most = bundle.promoted_max;
-            }
-            promotion.per_host = 1;
-            let on_host = own.get("container-attribute-target") == Some("host");
-            promotion.wishes = vec![self.replica_wishes(id(primitive), bundle, on_host)];
-            inner.promotion = Some(promotion);
-        }
-        let clone = self.push(inner);
-        self.add_inner_instances(clone, &hosts, &parts);
-        self.set.find_whole(clone);
-        Ok(Some(clone))
+        let found = HostState { online: !unclean && replica.runs, unclean, ..HostState::default() };
+        connection.stopped |= self.settle_node(None, host, state, found);
+        let node = &mut self.set.hosts[host.get()];
+        (node.base, node.nameless) = (AllocationScore::of(REPLICA_BASE), false);
     }
 }

@@ -166,11 +166,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             at += 1;
             is_kept
         });
-        set.unsupported.extend(left_out.into_iter().map(|id| Unsupported {
-            element: "rsc_colocation".to_owned(),
-            id,
-            reason: "a clone of groups in a circle of colocations".to_owned(),
-        }));
+        let reason = "a clone of groups in a circle of colocations";
+        set.unsupported.extend(left_out.iter().map(|id| Unsupported::new("rsc_colocation", id, reason)));
     }
 
     /// Colocates the members of each set, and each set with the next one. A sequential set is represented by its first

@@ -249,20 +249,20 @@ impl<'a, 'i> Reader<'a, 'i> {
         let is_heard = places.iter().all(|place| !place.active.is_empty()) || self.set.fencing;
         let state = guest.state.filter(|_| is_heard);
         let found = HostState { online, unclean, ..HostState::default() };
-        connection.stopped |= self.settle_node(guest, host, state, found);
+        connection.stopped |= self.settle_node(guest.element, host, state, found);
     }
 
-    /// Completes a guest or remote node by its element and its status, if that counts. Returns true if the node shuts
-    /// down: it then gives up its connection.
+    /// Completes a guest or remote node, or one in a container, by its element and its status, if that counts. Returns
+    /// true if the node shuts down: it then gives up its connection.
     pub(super) fn settle_node(
         &mut self,
-        guest: &GuestDraft<'a, 'i>,
+        element: Option<Node<'a, 'i>>,
         host: HostIdx,
         state: Option<Node<'a, 'i>>,
         found: HostState,
     ) -> bool {
-        self.set.hosts[host.get()].nameless = guest.element.is_none() && state.is_none();
-        let own = guest.element.map(|node| self.properties(node, "instance_attributes")).unwrap_or_default();
+        self.set.hosts[host.get()].nameless = element.is_none() && state.is_none();
+        let own = element.map(|node| self.properties(node, "instance_attributes")).unwrap_or_default();
         let transient = state.and_then(|state| child(state, "transient_attributes"));
         let transient = transient
             .map(|parent| self.properties(parent, "instance_attributes").last_first())
@@ -276,7 +276,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         };
         let mut node = std::mem::take(&mut self.set.hosts[host.get()]);
         node.state = state_now;
-        self.set.hosts[host.get()] = self.described(node, guest.element, &own, &transient);
+        self.set.hosts[host.get()] = self.described(node, element, &own, &transient);
         self.read_recorded_states(host, state);
         transient.get("shutdown").and_then(leading).is_some_and(|since| since != 0)
     }

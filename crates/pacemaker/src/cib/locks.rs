@@ -5,9 +5,10 @@ use std::collections::{BTreeSet, HashMap};
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::leading;
 use super::super::score::AllocationScore;
-use super::super::working_set::{LocationScore, Resource, Unsupported};
+use super::super::working_set::{LocationScore, Resource};
 use super::document::{child, children, id};
 use super::history::{LOCK, list};
+use super::orphans::unsupported;
 use super::properties::Properties;
 use super::resources::CONNECTION;
 use super::spans::milliseconds;
@@ -92,12 +93,7 @@ impl Reader<'_, '_> {
         let unclear = self.records.iter().filter(|(_, records)| records.iter().any(is_gone));
         let unclear: BTreeSet<&str> = unclear.map(|(name, _)| *name).collect();
         let reason = "it was not stopped on a node that is gone, in a cluster with locks (shutdown-lock)";
-        let reports = unclear.into_iter().map(|name| Unsupported {
-            element: "lrm_resource".to_owned(),
-            id: name.to_owned(),
-            reason: reason.to_owned(),
-        });
-        self.set.unsupported.extend(reports.collect::<Vec<_>>());
+        self.set.unsupported.extend(unclear.into_iter().map(|name| unsupported(name, reason)));
     }
 
     /// Returns true for a primitive that is in no clone, fences no host and is no connection to one.

@@ -2,6 +2,7 @@
 //! Elements that are not supported (docs/pacemaker.md) are listed in [`WorkingSet::unsupported`].
 
 mod bundle_parameters;
+mod bundle_resources;
 mod bundles;
 pub mod change;
 mod clones;
@@ -311,12 +312,7 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// Reports an element as unsupported.
     fn report_unsupported(&mut self, node: Node<'_, '_>, reason: &str) {
-        let element = node.tag_name().name().to_owned();
-        self.set.unsupported.push(Unsupported {
-            element,
-            id: id(node).to_owned(),
-            reason: reason.to_owned(),
-        });
+        self.set.unsupported.push(Unsupported::new(node.tag_name().name(), id(node), reason));
     }
 
     /// The index of a kind of capacity.

@@ -54,6 +54,12 @@ impl FailureRules<'_> {
         }
     }
 
+    /// The reaction that the operation itself names.
+    fn own_word(&self, key: OperationKey<'_>) -> Option<&str> {
+        let own = self.of_operations.iter().find(|(other, _)| *other == key);
+        own.and_then(|(_, word)| *word)
+    }
+
     /// The reaction by the defaults of all operations.
     fn default_word(&self, key: OperationKey<'_>) -> Option<&str> {
         self.defaults.iter().find(|(rule, _)| rule.holds(Some(key))).map(|(_, word)| *word)
@@ -61,8 +67,7 @@ impl FailureRules<'_> {
 
     /// The reaction that is configured for a failed operation, if one is.
     fn word(&self, key: OperationKey<'_>) -> Option<&str> {
-        let own = self.of_operations.iter().find(|(other, _)| *other == key);
-        own.and_then(|(_, word)| *word).or_else(|| self.default_word(key))
+        self.own_word(key).or_else(|| self.default_word(key))
     }
 
     /// Returns true if a failed operation of a remote connection leaves the state of the remote node unknown, so that the
@@ -95,9 +100,7 @@ impl FailureRules<'_> {
 
     /// The reaction to a failed operation.
     pub(super) fn of(&self, key: OperationKey<'_>, fencing: bool) -> OnFail {
-        let own = self.of_operations.iter().find(|(other, _)| *other == key);
-        let own = own.and_then(|(_, word)| *word);
-        let word = own.or_else(|| self.of_demotion(key)).or_else(|| self.default_word(key));
+        let word = self.own_word(key).or_else(|| self.of_demotion(key)).or_else(|| self.default_word(key));
         let stops = key.name == "stop";
         let usual = match (stops && !self.is_connection, fencing) {
             (false, _) => OnFail::Restart,

@@ -109,8 +109,8 @@ impl<'a, 'i> Reader<'a, 'i> {
 }
 
 /// Report of an unsupported resource that only the status has.
-fn unsupported(name: &str, reason: &str) -> Unsupported {
-    Unsupported { element: "lrm_resource".to_owned(), id: name.to_owned(), reason: reason.to_owned() }
+pub(super) fn unsupported(name: &str, reason: &str) -> Unsupported {
+    Unsupported::new("lrm_resource", name, reason)
 }
 
 #[cfg(test)]

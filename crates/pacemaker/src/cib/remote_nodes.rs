@@ -15,6 +15,7 @@ use super::properties::Properties;
 use super::resources::CONNECTION;
 use super::run_places::RunPlaces;
 use super::spans::milliseconds;
+use super::value_rules::AgentKind;
 use htools_ganeti::input::error::Result;
 
 /// The parameter of a connection that delays its next start after a failure.
@@ -42,12 +43,10 @@ impl<'a, 'i> Reader<'a, 'i> {
             "group" => children(top, "primitive").collect(),
             _ => Vec::new(),
         });
-        primitives.filter(|node| self.is_connection(*node)).map(|node| id(node)).collect()
-    }
-
-    fn is_connection(&self, node: Node<'a, 'i>) -> bool {
-        let parts = ["class", "provider", "type"].into_iter().filter_map(|name| node.attribute(name));
-        parts.collect::<Vec<_>>().join(":") == CONNECTION
+        primitives
+            .filter(|node| AgentKind::of(*node, None).text() == CONNECTION)
+            .map(|node| id(node))
+            .collect()
     }
 
     /// Finds the state of a remote node by its connection and by its own status. Returns true if the connection runs, in
@@ -76,7 +75,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             joining: false,
         };
         self.set.hosts[host.get()].reconnects = !runs || is_unseen;
-        let gives_up = self.settle_node(guest, host, state, found);
+        let gives_up = self.settle_node(guest.element, host, state, found);
         self.set.hosts[host.get()].state.shutting_down |= runs && gives_up;
         let waits = failures.waits && self.waits_to_reconnect(guest.machine);
         if gives_up || waits || failures.gives_up && !draft.resource.managed {
@@ -85,12 +84,16 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(runs)
     }
 
+    fn is_remote_node(&self, host: HostIdx) -> bool {
+        let name = &self.set.host(host).name;
+        self.guests.iter().any(|guest| guest.is_remote && guest.name == name)
+    }
+
     /// Returns true if a host can run resources, as far as is known before placing. A remote node can if its connection
     /// may get a place.
     pub(super) fn may_run(&self, host: HostIdx) -> bool {
         let node = self.set.host(host);
-        let is_remote = self.guests.iter().any(|guest| guest.is_remote && guest.name == node.name);
-        match is_remote {
+        match self.is_remote_node(host) {
             true => node.lets_run() && (!node.state.unclean || node.reconnects),
             false => node.can_run(),
         }
@@ -100,10 +103,9 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// do with fencing.
     pub(super) fn is_heard(&self, host: HostIdx) -> bool {
         let node = self.set.host(host);
-        let is_remote = || self.guests.iter().any(|guest| guest.is_remote && guest.name == node.name);
         node.state.online
             || node.state.unclean
-            || is_remote() && (self.set.fencing || self.is_running_guest(host))
+            || self.is_remote_node(host) && (self.set.fencing || self.is_running_guest(host))
     }
 
     /// Returns true for a remote node whose resources are known although its connection failed, as nothing is fenced.

@@ -353,7 +353,6 @@ impl<'a, 'i> Reader<'a, 'i> {
             multiple_active: MultipleActivePolicy::Restart,
             kept_on: Vec::new(),
             released: false,
-            sought_on: None,
             known_by: None,
             condition: RunCondition::Sound,
             promoted: false,

@@ -25,17 +25,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         name: &str,
         host: HostIdx,
     ) -> Revision {
-        let here = self.records_of(name).iter().filter(|record| record.host == host);
-        let revisions = here.map(|HostRecord { history, .. }| {
-            if history.agent != agent {
-                return Revision::Agent;
-            }
-            let changed = |noted: &NotedParameters| {
-                judged(noted, &self.parameters(sources, noted.key(), self.set.host(host)))
-            };
-            history.noted.iter().map(changed).max().unwrap_or_default()
-        });
-        revisions.max().unwrap_or_default()
+        self.revision_by(agent, name, host, |key| self.parameters(sources, key, self.set.host(host)))
     }
 
     /// Change of a resource that the document does not name since it was started on a host. Its parameters are the same
@@ -47,19 +37,30 @@ impl<'a, 'i> Reader<'a, 'i> {
         time_limit: u64,
         host: HostIdx,
     ) -> Revision {
-        let here = self.records_of(&resource.id).iter().filter(|record| record.host == host);
+        self.revision_by(&resource.agent, &resource.id, host, |key| {
+            let mut now = Parameters::default();
+            pairs.iter().for_each(|(name, value)| now.add(name, value));
+            if key.interval > 0 {
+                now.repeated_within(time_limit);
+            }
+            now
+        })
+    }
+
+    /// Change of a resource since it was started on a host, by its parameters for each operation now.
+    fn revision_by<'p>(
+        &self,
+        agent: &str,
+        name: &str,
+        host: HostIdx,
+        now: impl Fn(OperationKey<'_>) -> Parameters<'p>,
+    ) -> Revision {
+        let here = self.records_of(name).iter().filter(|record| record.host == host);
         let revisions = here.map(|HostRecord { history, .. }| {
-            if history.agent != resource.agent {
+            if history.agent != agent {
                 return Revision::Agent;
             }
-            let changed = |noted: &NotedParameters| {
-                let mut now = Parameters::default();
-                pairs.iter().for_each(|(name, value)| now.add(name, value));
-                if noted.key().interval > 0 {
-                    now.repeated_within(time_limit);
-                }
-                judged(noted, &now)
-            };
+            let changed = |noted: &NotedParameters| judged(noted, &now(noted.key()));
             history.noted.iter().map(changed).max().unwrap_or_default()
         });
         revisions.max().unwrap_or_default()

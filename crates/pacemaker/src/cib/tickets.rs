@@ -86,8 +86,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         });
         for (id, host) in fenced.collect::<Vec<(String, HostIdx)>>() {
             if self.set.host(host).guest.is_some() {
-                let reason = "a ticket that fences a guest node".to_owned();
-                self.set.unsupported.push(Unsupported { element: "rsc_ticket".to_owned(), id, reason });
+                let reason = "a ticket that fences a guest node";
+                self.set.unsupported.push(Unsupported::new("rsc_ticket", &id, reason));
             }
             self.set.hosts[host.get()].state.unclean = true;
         }

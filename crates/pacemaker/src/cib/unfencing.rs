@@ -81,7 +81,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 self.set.resources[resource.get()].unsure_on.push(host);
             }
         }
-        if self.set.has_guests() || !self.set.bundles.is_empty() {
+        if self.set.has_guests_or_bundles() {
             let section = self.section("resources");
             section.into_iter().for_each(|element| {
                 self.report_unsupported(element, "guest nodes in a cluster that unfences nodes")

@@ -1,7 +1,7 @@
 //! The steps of a transition.
 
 use super::super::index::{HostIdx, ResourceIdx};
-use super::super::working_set::FenceAction;
+use super::super::working_set::{FenceAction, WorkingSet};
 use htools_model::words;
 
 words!(
@@ -57,7 +57,7 @@ pub struct TransitionAction {
     pub pseudo: bool,
     /// The choice for which this is the mark.
     pub choice: Option<ChoiceMark>,
-    /// How a guest node is fenced; `None` for all other actions.
+    /// The fencing of a guest node, which can differ from that of other nodes; `None` for all other actions.
     pub fence: Option<FenceAction>,
 }
 
@@ -71,50 +71,37 @@ pub struct ChoiceMark {
 }
 
 impl TransitionAction {
+    /// A task without anything that it concerns.
+    fn bare(task: ActionTask) -> TransitionAction {
+        let (resource, host, peer, choice, fence) = (None, None, None, None, None);
+        TransitionAction { task, resource, host, peer, pseudo: false, choice, fence }
+    }
+
+    /// The fencing for which a [`Fence`](ActionTask::Fence) stands.
+    pub fn fencing(&self, set: &WorkingSet) -> FenceAction {
+        self.fence.unwrap_or(set.fence_action)
+    }
+
     /// An action on a host.
     pub(super) fn to_host(task: ActionTask, host: HostIdx) -> TransitionAction {
         let pseudo = task == ActionTask::LoadStopped;
-        TransitionAction {
-            task,
-            resource: None,
-            host: Some(host),
-            peer: None,
-            pseudo,
-            choice: None,
-            fence: None,
-        }
+        TransitionAction { host: Some(host), pseudo, ..TransitionAction::bare(task) }
     }
 
     /// An action on a primitive.
     pub(super) fn with(task: ActionTask, resource: ResourceIdx, host: HostIdx) -> TransitionAction {
         let (resource, host) = (Some(resource), Some(host));
-        TransitionAction { task, resource, host, peer: None, pseudo: false, choice: None, fence: None }
+        TransitionAction { resource, host, ..TransitionAction::bare(task) }
     }
 
     /// A mark among the actions on a group or a clone.
     pub(super) fn mark(task: ActionTask, group: ResourceIdx) -> TransitionAction {
-        TransitionAction {
-            task,
-            resource: Some(group),
-            host: None,
-            peer: None,
-            pseudo: true,
-            choice: None,
-            fence: None,
-        }
+        TransitionAction { resource: Some(group), pseudo: true, ..TransitionAction::bare(task) }
     }
 
     /// The point at which enough of several resources are started.
     pub(super) fn enough(choice: ChoiceMark) -> TransitionAction {
         let task = ActionTask::EnoughStarted;
-        TransitionAction {
-            task,
-            resource: None,
-            host: None,
-            peer: None,
-            pseudo: true,
-            choice: Some(choice),
-            fence: None,
-        }
+        TransitionAction { pseudo: true, choice: Some(choice), ..TransitionAction::bare(task) }
     }
 }

@@ -1,4 +1,4 @@
-//! Actions on nodes that the cluster reaches by a connection, which is a resource of its own: guest nodes.
+//! Actions on guest and remote nodes, which the cluster reaches by a connection: a resource of its own.
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::shown_order::by_shown_name;
@@ -52,7 +52,7 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
             let Some(resource) = action.resource else { continue };
             let migrates = changes.get(resource).migrates();
             match action.task {
-                // What is to come to the node leaves its old place only once the node is there.
+                // A resource with its place on the node leaves its old place only once the node is there.
                 Stop if action.host != Some(one.host) && one.is_to_get(changes, resource) && !migrates => {
                     for start in one.arrival(actions) {
                         actions.edge_alone(start, step, Strength::Must, why);
@@ -101,6 +101,9 @@ pub(super) fn look_for(
     step: Option<StepIdx>,
 ) {
     let unknown_on = &set.resource(sought).unknown_on;
+    if unknown_on.is_empty() {
+        return;
+    }
     for one in connected(set).filter(|one| unknown_on.contains(&one.host) && one.is_searched(set, changes)) {
         for connected in one.arrival(actions) {
             actions.edge(connected, step, Strength::Must, WaitReason::Connection(one.connection));

@@ -316,6 +316,8 @@ impl Constraints<'_> {
     /// Adds the edges of fencing. While a host may still run anything, no resource is started or migrated that requires
     /// fencing, or that may run there. The coordinator stays, too.
     fn fencing(&mut self) {
+        let connections: HashSet<ResourceIdx> =
+            self.set.guests().map(|(_, parts)| parts.connection).collect();
         for host in self.set.host_indices() {
             let Some(fence) = self.actions.to(Fence, host) else { continue };
             let why = WaitReason::Fencing(host);
@@ -326,8 +328,8 @@ impl Constraints<'_> {
             };
             for resource in self.set.resource_indices().filter(waits) {
                 let requires = self.set.requirement(resource) >= Requirement::Fencing;
-                // What migrates waits for the fencing of a guest node only if it requires fencing.
-                let is_connection = self.set.guests().any(|(_, parts)| parts.connection == resource);
+                // A live migration waits for the fencing of a guest node only if the resource requires fencing.
+                let is_connection = connections.contains(&resource);
                 let is_member = self.set.host(host).guest.is_none();
                 let begins: &[ActionTask] = match requires || is_member && !is_connection {
                     true => &[MigrateTo, MigrateFrom, Start],

@@ -33,9 +33,11 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
         let unfencing = change.stops_on().filter(|_| change != allowed).map(WaitReason::Unfencing);
         let missing = (reached != allowed).then_some(WaitReason::Quorum);
         let beyond = own.beyond(set).filter(|_| own != reached).map(WaitReason::Connection);
-        match set.resource(resource).sought_on {
+        let unknown_on = &set.resource(resource).unknown_on;
+        let sought_on = unknown_on.iter().rfind(|host| set.host(**host).state.joining);
+        match sought_on {
             Some(host) if matches!(change, ResourceChange::Start(_)) => {
-                (change.not_started(), Some(WaitReason::Probe(host)))
+                (change.not_started(), Some(WaitReason::Probe(*host)))
             }
             _ => (change, unfencing.or(missing).or(beyond)),
         }

@@ -83,11 +83,11 @@ pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> T
     let ActionSequence { steps: sequence, possible } = sequence::sequence(set, &actions);
     let circles = match &sequence[possible..] {
         [] => Vec::new(),
-        // Searches on remote nodes take no part in this waiting. Steps that are stuck here need not be stuck in Pacemaker.
-        _ if set.unsearched().is_some() => Vec::new(),
-        _ if !set.bundles.is_empty() => Vec::new(),
-        // Circles through guest nodes are not told from those that Pacemaker resolves.
-        _ if set.machines().next().is_some() => Vec::new(),
+        // Searches on remote nodes take no part in this waiting, and circles through guest nodes and containers are not
+        // told from those that Pacemaker resolves. Steps that are stuck here need not be stuck there.
+        _ if set.unsearched().is_some() || set.machines().next().is_some() || !set.bundles.is_empty() => {
+            Vec::new()
+        }
         stuck => {
             stuck.iter().for_each(|step| changes.without(&actions.all[step.get()]));
             circles::circles(&actions)

@@ -19,7 +19,7 @@ use crate::pacemaker::{HostIdx, WorkingSet};
 fn key(set: &WorkingSet, action: &TransitionAction) -> String {
     let host = action.host.map_or("", |host| set.host(host).name.as_str());
     match (action.task, action.resource) {
-        (ActionTask::Fence, _) => format!("stonith '{}'", action.fence.unwrap_or(set.fence_action).word()),
+        (ActionTask::Fence, _) => format!("stonith '{}'", action.fencing(set).word()),
         (ActionTask::Unfence, _) => "stonith 'on'".to_owned(),
         (ActionTask::LoadStopped, _) => format!("load_stopped_{host}"),
         (task, Some(resource)) => format!("{}_{task}_0", set.resource(resource).id),

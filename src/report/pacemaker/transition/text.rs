@@ -111,7 +111,7 @@ impl<'a> TransitionPage<'a> {
         let host = action.host.map(|host| shown_host(self.set, host)).unwrap_or_default();
         let peer = action.peer.map(|host| shown_host(self.set, host)).unwrap_or_default();
         match action.task {
-            ActionTask::Fence => match action.fence.unwrap_or(self.set.fence_action) {
+            ActionTask::Fence => match action.fencing(self.set) {
                 FenceAction::Reboot => format!("fence {host}"),
                 FenceAction::Off => format!("fence {host}, which stays off"),
             },

@@ -51,7 +51,7 @@ fn head(set: &WorkingSet, action: &TransitionAction, step: StepIdx) -> (&'static
     let name = host.map_or("", |host| host.name.as_str());
     let (element, operation, key) = match action.task {
         ActionTask::Fence => {
-            let key = format!("stonith-{name}-{}", action.fence.unwrap_or(set.fence_action).word());
+            let key = format!("stonith-{name}-{}", action.fencing(set).word());
             let element = if action.pseudo { "pseudo_event" } else { "crm_event" };
             (element, "stonith".to_owned(), key)
         }

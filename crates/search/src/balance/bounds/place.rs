@@ -152,7 +152,7 @@ pub(super) struct PlaceCosts<'a> {
     /// By place, the cost of a new primary node without the locations that it shares with the secondary;
     /// computed on first use.
     as_primary: Option<Arc<Costs>>,
-    /// Where they are kept for the next steps, and the position of the instance.
+    /// The costs that are kept from step to step, and the position of the instance in them.
     kept: Option<(&'a KeptCosts, u32)>,
 }
 
