@@ -231,7 +231,13 @@ impl Constraints<'_> {
             // As for neighbors, nothing stops after an instance that migrates.
             let changes = self.changes;
             let is_free = |pair: &&[(usize, ResourceIdx)]| task == Stop && changes.get(pair[0].1).migrates();
-            let apart = acting.windows(2).filter(|pair| pair[0].0.abs_diff(pair[1].0) > 1);
+            // An instance that cannot start at its place separates the others.
+            let is_stuck = |at: usize| task == Start && changes.lacks_its_place(instances[at]);
+            let is_open = |pair: &&[(usize, ResourceIdx)]| {
+                let mut between = pair[0].0 + 1..pair[1].0;
+                task == Stop || !between.any(is_stuck)
+            };
+            let apart = acting.windows(2).filter(|pair| pair[0].0.abs_diff(pair[1].0) > 1).filter(is_open);
             for pair in apart.filter(|pair| !is_free(pair)) {
                 let (before, after) =
                     (self.actions.with(task, pair[0].1), self.actions.with(task, pair[1].1));

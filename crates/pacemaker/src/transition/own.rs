@@ -80,7 +80,7 @@ fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, ac
     }
     let stop = actions.with(ActionTask::Stop, resource);
     let stops = stops_on(set, change, resource);
-    for from in stops.iter().copied().filter(|from| waits_for_fencing(set, resource, *from)) {
+    for from in stops.iter().copied().filter(|from| ends_by_fencing(set, resource, *from)) {
         let fence = actions.to(ActionTask::Fence, from);
         // Of several stops, the one on the last host waits, too.
         for host in stops.last().into_iter().chain([&from]) {
@@ -96,8 +96,13 @@ fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, ac
 }
 
 /// Returns true if what ends on a host to be fenced ends only then. On a guest node, that holds for all resources.
-pub(super) fn waits_for_fencing(set: &WorkingSet, resource: ResourceIdx, host: HostIdx) -> bool {
+fn waits_for_fencing(set: &WorkingSet, resource: ResourceIdx, host: HostIdx) -> bool {
     set.host(host).guest.is_some() || set.requirement(resource) >= Requirement::Fencing
+}
+
+/// Like [`waits_for_fencing`], for an action alone: in a container, only the marks around the instances wait.
+pub(super) fn ends_by_fencing(set: &WorkingSet, resource: ResourceIdx, host: HostIdx) -> bool {
+    waits_for_fencing(set, resource, host) && !set.host(host).replica
 }
 
 /// All hosts on which a resource is stopped. If it runs on several, these are all but the one on which it continues.
@@ -184,11 +189,18 @@ fn begin_stops(
 
 /// Adds the marks between which the instances of a clone stop and start.
 fn clone(set: &WorkingSet, changes: &ResourceChanges, clone: ResourceIdx, actions: &mut Actions) {
-    let parts = set.primitives(&clone);
+    let bundle = set.bundle(clone);
+    let inner = bundle.and_then(|bundle| bundle.inner);
+    let mut parts = set.primitives(&clone).into_owned();
+    // An instance in a container that stops only for its container does not count.
+    let inside = inner.map(|inner| set.primitives(&inner).into_owned()).unwrap_or_default();
+    let stops_inside = inside.iter().any(|part| changes.by_place[part.get()].stops_on().is_some());
+    let stops = stops_inside || parts.iter().any(|part| changes.get(*part).stops_on().is_some());
+    parts.extend(inside);
     let of_parts = || parts.iter().map(|part| changes.get(*part));
     let why = WaitReason::Clone(clone);
     let mut stopped = None;
-    if of_parts().any(|change| change.stops_on().is_some()) {
+    if stops {
         let stop = begin_stops(set, clone, changes, actions);
         stopped = Some(actions.add(TransitionAction::mark(ActionTask::Stopped, clone)));
         actions.edge(stop, stopped, Strength::Must, why);
@@ -196,7 +208,7 @@ fn clone(set: &WorkingSet, changes: &ResourceChanges, clone: ResourceIdx, action
     let runs = of_parts().any(|change| change.runs_on().is_some());
     if runs && parts.iter().any(|part| begins(set, changes, *part)) {
         let start = actions.add(TransitionAction::mark(ActionTask::Start, clone));
-        actions.edge(stopped, start, Strength::Must, why);
+        actions.edge(stopped.filter(|_| bundle.is_none()), start, Strength::Must, why);
         let running = actions.add(TransitionAction::mark(ActionTask::Running, clone));
         actions.edge(start, running, Strength::Must, why);
     }
