@@ -223,7 +223,11 @@ impl Constraints<'_> {
             let mut acting = self.acting(instances, task);
             acting.retain(|(_, instance)| {
                 let by_place = self.changes.by_place[instance.get()];
-                if task == Start { by_place.starts_on() } else { by_place.stops_on() }.is_some()
+                // An instance in a lost container restarts by itself.
+                let is_lost =
+                    self.set.own_node(*instance).is_some_and(|node| self.set.host(node).state.unclean);
+                let is_lost = is_lost && self.set.resource(*instance).active.is_some();
+                is_lost || if task == Start { by_place.starts_on() } else { by_place.stops_on() }.is_some()
             });
             if task == Stop {
                 acting.reverse();

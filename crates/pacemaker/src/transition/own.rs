@@ -166,7 +166,7 @@ fn group(set: &WorkingSet, changes: &ResourceChanges, group: ResourceIdx, action
 }
 
 /// Adds the mark at which the parts of a group or a clone begin to stop. It waits for the fencing of lost hosts on
-/// which parts stop that require fencing.
+/// which parts stop that require fencing, but for a bundle it does not.
 fn begin_stops(
     set: &WorkingSet,
     whole: ResourceIdx,
@@ -175,12 +175,13 @@ fn begin_stops(
 ) -> StepIdx {
     let stop = actions.add(TransitionAction::mark(ActionTask::Stop, whole));
     let parts = set.primitives(&whole);
+    let waits = set.bundle(whole).is_none();
     let hosts = |part: &ResourceIdx| {
         let part = *part;
         let stops = stops_on(set, changes.get(part), part).into_iter();
         stops.filter(move |host| waits_for_fencing(set, part, *host))
     };
-    for host in parts.iter().flat_map(hosts) {
+    for host in parts.iter().filter(|_| waits).flat_map(hosts) {
         let fence = actions.to(ActionTask::Fence, host);
         actions.edge(fence, stop, Strength::Must, WaitReason::Fencing(host));
     }
