@@ -223,11 +223,8 @@ impl Constraints<'_> {
             let mut acting = self.acting(instances, task);
             acting.retain(|(_, instance)| {
                 let by_place = self.changes.by_place[instance.get()];
-                // An instance in a lost container restarts by itself.
-                let is_lost =
-                    self.set.own_node(*instance).is_some_and(|node| self.set.host(node).state.unclean);
-                let is_lost = is_lost && self.set.resource(*instance).active.is_some();
-                is_lost || if task == Start { by_place.starts_on() } else { by_place.stops_on() }.is_some()
+                self.set.is_in_lost_container(*instance)
+                    || if task == Start { by_place.starts_on() } else { by_place.stops_on() }.is_some()
             });
             if task == Stop {
                 acting.reverse();
@@ -235,8 +232,11 @@ impl Constraints<'_> {
             // As for neighbors, nothing stops after an instance that migrates.
             let changes = self.changes;
             let is_free = |pair: &&[(usize, ResourceIdx)]| task == Stop && changes.get(pair[0].1).migrates();
-            // An instance that cannot start at its place separates the others.
-            let is_stuck = |at: usize| task == Start && changes.lacks_its_place(instances[at]);
+            // An instance that should start by its own place, but cannot, separates the others.
+            let is_stuck = |at: usize| {
+                let starts = changes.by_place[instances[at].get()].starts_on().is_some();
+                task == Start && starts && changes.lacks_its_place(instances[at])
+            };
             let is_open = |pair: &&[(usize, ResourceIdx)]| {
                 let mut between = pair[0].0 + 1..pair[1].0;
                 task == Stop || !between.any(is_stuck)
