@@ -13,7 +13,7 @@ use htools::report::pacemaker::crm_simulate;
 /// Paths of the CIBs: whole clusters, and one for each rule.
 pub(crate) fn clusters() -> Vec<PathBuf> {
     let (whole, rules) = (documents("tests/fixtures/pacemaker"), documents("tests/fixtures/pacemaker/rules"));
-    assert_eq!((whole.len(), rules.len()), (40, 46));
+    assert_eq!((whole.len(), rules.len()), (40, 49));
     whole.into_iter().chain(rules).collect()
 }
 
