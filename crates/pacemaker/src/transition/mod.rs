@@ -12,6 +12,7 @@ mod connections;
 mod constraints;
 mod induced;
 pub(super) mod needs;
+mod notifications;
 mod ordered;
 mod own;
 mod remote_nodes;
@@ -76,6 +77,7 @@ pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> T
     roles::add(set, &changes, &mut actions);
     bundles::add(set, &changes, &mut actions);
     constraints::add(set, &changes, &mut actions);
+    notifications::add(set, &changes, &mut actions);
     connections::add(set, &changes, &mut actions);
     choices::add(set, &changes, &mut actions);
     if strategy != Strategy::Default {
