@@ -2,7 +2,7 @@
 
 use super::additions::ScoreSource;
 use super::bundle::Bundle;
-use super::index::{HostIdx, ResourceIdx};
+use super::index::ResourceIdx;
 use super::place::{Placer, PlacingState};
 use super::placing::PlacingEvent;
 use super::score::{AllocationScore, HostScore};
@@ -26,13 +26,6 @@ impl Placer<'_> {
         }
         self.progress[bundle.whole.get()] = PlacingState::Done(place);
         bundle.inner.into_iter().for_each(|inner| self.assign_inner(bundle, inner));
-    }
-
-    /// Returns true unless a host is a node in a container without a place.
-    pub(super) fn has_container(&self, host: HostIdx) -> bool {
-        let details = self.set.host(host);
-        let container = details.guest.filter(|_| details.replica).map(|parts| parts.machine);
-        container.is_none_or(|container| self.place_of(container).is_some())
     }
 
     /// Notes the scores of a bundle that has its place, as Pacemaker shows them once more.

@@ -30,12 +30,6 @@ impl WorkingSet {
         !self.host(host).replica || self.own_node(resource) == Some(host)
     }
 
-    /// Returns true for an instance that runs in a lost container, and thus restarts for a reason of its own.
-    pub(super) fn is_in_lost_container(&self, instance: ResourceIdx) -> bool {
-        let is_lost = |node: HostIdx| self.host(node).state.unclean;
-        self.resource(instance).active.is_some() && self.own_node(instance).is_some_and(is_lost)
-    }
-
     /// Sets the scores of the resources inside of bundles. Each instance knows only its own node.
     pub(super) fn open_replicas(&mut self) {
         let WorkingSet { bundles, resources, hosts, .. } = self;

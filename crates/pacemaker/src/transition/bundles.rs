@@ -1,6 +1,7 @@
 //! Marks of bundles: the points between which their containers and the resources in them stop, start and change roles.
 
 use super::super::bundle::Bundle;
+use super::super::index::{HostIdx, ResourceIdx};
 use super::super::working_set::WorkingSet;
 use super::action::ActionTask::{Demote, Demoted, Promote, Promoted, Running, Start, Stop, Stopped};
 use super::action::TransitionAction;
@@ -60,4 +61,29 @@ fn roles(set: &WorkingSet, bundle: &Bundle, actions: &mut Actions) {
     ] {
         actions.edge(actions.with(before, whole), actions.with(after, whole), Strength::Must, why);
     }
+}
+
+/// Returns true if an instance in a container stops for a reason of its own, not only for its container. Where it must
+/// be demoted first, that is the only reason.
+pub(super) fn stops_alone(set: &WorkingSet, changes: &ResourceChanges, instance: ResourceIdx) -> bool {
+    let by_place = changes.by_place[instance.get()];
+    let is_promoted = set.resource(instance).promoted;
+    by_place.stops_on().is_some() || !is_promoted && is_lost(set, instance)
+}
+
+/// Returns true if an instance runs in a lost container.
+fn is_lost(set: &WorkingSet, instance: ResourceIdx) -> bool {
+    let is_unclean = |node: HostIdx| set.host(node).state.unclean;
+    set.resource(instance).active.is_some() && set.own_node(instance).is_some_and(is_unclean)
+}
+
+/// Returns true for an instance in a lost container that restarts for this reason. Where a demotion is enough, it
+/// restarts only for its container.
+pub(super) fn restarts_alone(set: &WorkingSet, changes: &ResourceChanges, instance: ResourceIdx) -> bool {
+    let node = set.own_node(instance).and_then(|node| set.host(node).guest);
+    let container = node.map(|parts| changes.by_place[parts.machine.get()]);
+    let goes = container.is_some_and(|container| container.runs_on().is_none());
+    let role = changes.roles[instance.get()];
+    let is_demoted = set.resource(instance).promoted && role.promoted_on.is_none() && !role.is_blocked;
+    is_lost(set, instance) && (goes || !is_demoted)
 }

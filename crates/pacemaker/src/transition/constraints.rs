@@ -12,6 +12,7 @@ use super::action::ActionTask::{
     Demote, Fence, MigrateFrom, MigrateTo, Promote, Running, Shutdown, Start, Stop, Stopped, Unfence,
 };
 use super::actions::Actions;
+use super::bundles;
 use super::change::ResourceChanges;
 use super::connections;
 use super::wait::WaitReason;
@@ -223,7 +224,7 @@ impl Constraints<'_> {
             let mut acting = self.acting(instances, task);
             acting.retain(|(_, instance)| {
                 let by_place = self.changes.by_place[instance.get()];
-                self.set.is_in_lost_container(*instance)
+                bundles::restarts_alone(self.set, self.changes, *instance)
                     || if task == Start { by_place.starts_on() } else { by_place.stops_on() }.is_some()
             });
             if task == Stop {

@@ -5,6 +5,7 @@ use super::super::shown_order::by_shown_name;
 use super::super::working_set::{GuestParts, Requirement, Resource, ResourceForm, RunCondition, WorkingSet};
 use super::action::{ActionTask, TransitionAction};
 use super::actions::Actions;
+use super::bundles;
 use super::change::{ResourceChange, ResourceChanges};
 use super::connections;
 use super::wait::WaitReason;
@@ -195,7 +196,7 @@ fn clone(set: &WorkingSet, changes: &ResourceChanges, clone: ResourceIdx, action
     let mut parts = set.primitives(&clone).into_owned();
     // An instance in a container that stops only for its container does not count.
     let inside = inner.map(|inner| set.primitives(&inner).into_owned()).unwrap_or_default();
-    let stops_inside = inside.iter().any(|part| changes.by_place[part.get()].stops_on().is_some());
+    let stops_inside = inside.iter().any(|part| bundles::stops_alone(set, changes, *part));
     let stops = stops_inside || parts.iter().any(|part| changes.get(*part).stops_on().is_some());
     parts.extend(inside);
     let of_parts = || parts.iter().map(|part| changes.get(*part));
