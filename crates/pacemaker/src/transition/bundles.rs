@@ -63,12 +63,13 @@ fn roles(set: &WorkingSet, bundle: &Bundle, actions: &mut Actions) {
     }
 }
 
-/// Returns true if an instance in a container stops for a reason of its own, not only for its container. Where it must
-/// be demoted first, that is the only reason.
+/// Returns true if an instance in a container stops for a reason of its own, not only for its container. In a lost
+/// container, it does so if it is in no other role before or after.
 pub(super) fn stops_alone(set: &WorkingSet, changes: &ResourceChanges, instance: ResourceIdx) -> bool {
     let by_place = changes.by_place[instance.get()];
-    let is_promoted = set.resource(instance).promoted;
-    by_place.stops_on().is_some() || !is_promoted && is_lost(set, instance)
+    let role = changes.roles[instance.get()];
+    let has_role = set.resource(instance).promoted || role.promoted_on.is_some() || role.is_blocked;
+    by_place.stops_on().is_some() || !has_role && is_lost(set, instance)
 }
 
 /// Returns true if an instance runs in a lost container.
