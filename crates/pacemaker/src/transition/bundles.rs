@@ -8,19 +8,42 @@ use super::action::TransitionAction;
 use super::actions::Actions;
 use super::change::ResourceChanges;
 use super::connections;
+use super::own::begins;
 use super::wait::WaitReason;
 use htools_plan::graph::Strength;
 
-/// Adds the marks of all bundles around those of the clones in them.
+/// Adds the marks between which the containers of a bundle, and the instances in them, stop and start. They do not wait
+/// for the fencing of lost hosts.
+pub(super) fn begin(set: &WorkingSet, changes: &ResourceChanges, bundle: &Bundle, actions: &mut Actions) {
+    let whole = bundle.whole;
+    let containers = &set.resource(whole).members;
+    let instances = bundle.inner.map(|inner| set.resource(inner).members.as_slice()).unwrap_or_default();
+    let parts = || containers.iter().chain(instances).copied();
+    let mut add = |first, last| {
+        let first = actions.add(TransitionAction::mark(first, whole));
+        let last = actions.add(TransitionAction::mark(last, whole));
+        actions.edge(first, last, Strength::Must, WaitReason::Clone(whole));
+    };
+    let stops = containers.iter().any(|container| changes.get(*container).stops_on().is_some());
+    if stops || instances.iter().any(|instance| stops_alone(set, changes, *instance)) {
+        add(Stop, Stopped);
+    }
+    let runs = parts().any(|part| changes.get(part).runs_on().is_some());
+    if runs && parts().any(|part| begins(set, changes, part)) {
+        add(Start, Running);
+    }
+}
+
+/// Puts the marks of all bundles around those of the clones in them.
 pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
     for bundle in &set.bundles {
-        begin_inner(set, changes, bundle, actions);
+        around_inner(set, changes, bundle, actions);
         roles(set, bundle, actions);
     }
 }
 
 /// Puts the marks of the clone in a bundle between those of the bundle.
-fn begin_inner(set: &WorkingSet, changes: &ResourceChanges, bundle: &Bundle, actions: &mut Actions) {
+fn around_inner(set: &WorkingSet, changes: &ResourceChanges, bundle: &Bundle, actions: &mut Actions) {
     let Some(inner) = bundle.inner else { return };
     let (whole, why) = (bundle.whole, WaitReason::Clone(bundle.whole));
     for (begin, end) in [(Start, Running), (Stop, Stopped)] {

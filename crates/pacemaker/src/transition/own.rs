@@ -21,7 +21,10 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
         match set.resource(resource).form {
             ResourceForm::Group { .. } => group(set, changes, resource, actions),
             ResourceForm::Primitive => primitive(set, changes.get(resource), resource, actions),
-            ResourceForm::Clone { .. } => clone(set, changes, resource, actions),
+            ResourceForm::Clone { .. } => match set.bundle(resource) {
+                Some(bundle) => bundles::begin(set, changes, bundle, actions),
+                None => clone(set, changes, resource, actions),
+            },
         }
     }
     shut_down(set, changes, actions);
@@ -167,7 +170,7 @@ fn group(set: &WorkingSet, changes: &ResourceChanges, group: ResourceIdx, action
 }
 
 /// Adds the mark at which the parts of a group or a clone begin to stop. It waits for the fencing of lost hosts on
-/// which parts stop that require fencing, but for a bundle it does not.
+/// which parts stop that require fencing.
 fn begin_stops(
     set: &WorkingSet,
     whole: ResourceIdx,
@@ -176,13 +179,12 @@ fn begin_stops(
 ) -> StepIdx {
     let stop = actions.add(TransitionAction::mark(ActionTask::Stop, whole));
     let parts = set.primitives(&whole);
-    let waits = set.bundle(whole).is_none();
     let hosts = |part: &ResourceIdx| {
         let part = *part;
         let stops = stops_on(set, changes.get(part), part).into_iter();
         stops.filter(move |host| waits_for_fencing(set, part, *host))
     };
-    for host in parts.iter().filter(|_| waits).flat_map(hosts) {
+    for host in parts.iter().flat_map(hosts) {
         let fence = actions.to(ActionTask::Fence, host);
         actions.edge(fence, stop, Strength::Must, WaitReason::Fencing(host));
     }
@@ -191,18 +193,11 @@ fn begin_stops(
 
 /// Adds the marks between which the instances of a clone stop and start.
 fn clone(set: &WorkingSet, changes: &ResourceChanges, clone: ResourceIdx, actions: &mut Actions) {
-    let bundle = set.bundle(clone);
-    let inner = bundle.and_then(|bundle| bundle.inner);
-    let mut parts = set.primitives(&clone).into_owned();
-    // An instance in a container that stops only for its container does not count.
-    let inside = inner.map(|inner| set.primitives(&inner).into_owned()).unwrap_or_default();
-    let stops_inside = inside.iter().any(|part| bundles::stops_alone(set, changes, *part));
-    let stops = stops_inside || parts.iter().any(|part| changes.get(*part).stops_on().is_some());
-    parts.extend(inside);
+    let parts = set.primitives(&clone);
     let of_parts = || parts.iter().map(|part| changes.get(*part));
     let why = WaitReason::Clone(clone);
     let mut stopped = None;
-    if stops {
+    if of_parts().any(|change| change.stops_on().is_some()) {
         let stop = begin_stops(set, clone, changes, actions);
         stopped = Some(actions.add(TransitionAction::mark(ActionTask::Stopped, clone)));
         actions.edge(stop, stopped, Strength::Must, why);
@@ -210,7 +205,7 @@ fn clone(set: &WorkingSet, changes: &ResourceChanges, clone: ResourceIdx, action
     let runs = of_parts().any(|change| change.runs_on().is_some());
     if runs && parts.iter().any(|part| begins(set, changes, *part)) {
         let start = actions.add(TransitionAction::mark(ActionTask::Start, clone));
-        actions.edge(stopped.filter(|_| bundle.is_none()), start, Strength::Must, why);
+        actions.edge(stopped, start, Strength::Must, why);
         let running = actions.add(TransitionAction::mark(ActionTask::Running, clone));
         actions.edge(start, running, Strength::Must, why);
     }
@@ -218,7 +213,7 @@ fn clone(set: &WorkingSet, changes: &ResourceChanges, clone: ResourceIdx, action
 
 /// Returns true if a part of an instance starts anew, or would if what it needs ran. Pacemaker goes through the marks
 /// in both cases. A start that had begun and goes on does not count, but one that is given up does.
-fn begins(set: &WorkingSet, changes: &ResourceChanges, part: ResourceIdx) -> bool {
+pub(super) fn begins(set: &WorkingSet, changes: &ResourceChanges, part: ResourceIdx) -> bool {
     let (details, change) = (set.resource(part), changes.get(part));
     let is_given_up = details.condition == RunCondition::Starting && change.stops_on().is_some();
     let is_new = change.starts_on().is_some() && !change.goes_on(details);
