@@ -14,7 +14,7 @@ use htools_plan::graph::Strength;
 
 /// Adds the marks between which the containers of a bundle, and the instances in them, stop and start. They do not wait
 /// for the fencing of lost hosts.
-pub(super) fn begin(set: &WorkingSet, changes: &ResourceChanges, bundle: &Bundle, actions: &mut Actions) {
+fn begin(set: &WorkingSet, changes: &ResourceChanges, bundle: &Bundle, actions: &mut Actions) {
     let whole = bundle.whole;
     let containers = &set.resource(whole).members;
     let instances = bundle.inner.map(|inner| set.resource(inner).members.as_slice()).unwrap_or_default();
@@ -34,9 +34,10 @@ pub(super) fn begin(set: &WorkingSet, changes: &ResourceChanges, bundle: &Bundle
     }
 }
 
-/// Puts the marks of all bundles around those of the clones in them.
+/// Adds the marks of all bundles, around those of the clones in them.
 pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
     for bundle in &set.bundles {
+        begin(set, changes, bundle, actions);
         around_inner(set, changes, bundle, actions);
         roles(set, bundle, actions);
     }

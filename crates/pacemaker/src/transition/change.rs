@@ -278,7 +278,13 @@ impl ResourceChanges {
     /// do not count.
     pub fn down(&self, set: &WorkingSet, placed: &AllPlaced) -> Vec<ResourceIdx> {
         let spare = placed.spare(set);
-        let runs = |one: &ResourceIdx| self.get(*one).runs_on().is_some_and(|host| !set.is_lost(host));
+        // A lost guest node comes back before anything starts there.
+        let is_guest = |host: HostIdx| set.host(host).guest.is_some_and(|parts| !parts.is_remote_node());
+        let runs = |one: &ResourceIdx| {
+            let change = self.get(*one);
+            change.runs_on().is_some_and(|host| !set.is_lost(host))
+                || change.starts_on().is_some_and(is_guest)
+        };
         let is_missed = |one: &ResourceIdx| set.resource(*one).is_primitive() && set.is_wanted(*one);
         let down = set.resource_indices().filter(|one| is_missed(one) && !runs(one) && !spare.contains(one));
         down.collect()

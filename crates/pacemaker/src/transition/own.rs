@@ -5,13 +5,12 @@ use super::super::shown_order::by_shown_name;
 use super::super::working_set::{GuestParts, Requirement, Resource, ResourceForm, RunCondition, WorkingSet};
 use super::action::{ActionTask, TransitionAction};
 use super::actions::Actions;
-use super::bundles;
 use super::change::{ResourceChange, ResourceChanges};
 use super::connections;
 use super::wait::WaitReason;
 use htools_plan::graph::{StepIdx, Strength};
 
-/// Adds the actions of all hosts, primitives, groups and clones.
+/// Adds the actions of all hosts, primitives, groups and clones, but not those of bundles.
 pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
     fence(set, changes, actions);
     for host in &changes.unfenced {
@@ -21,10 +20,8 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
         match set.resource(resource).form {
             ResourceForm::Group { .. } => group(set, changes, resource, actions),
             ResourceForm::Primitive => primitive(set, changes.get(resource), resource, actions),
-            ResourceForm::Clone { .. } => match set.bundle(resource) {
-                Some(bundle) => bundles::begin(set, changes, bundle, actions),
-                None => clone(set, changes, resource, actions),
-            },
+            ResourceForm::Clone { .. } if set.bundle(resource).is_some() => {}
+            ResourceForm::Clone { .. } => clone(set, changes, resource, actions),
         }
     }
     shut_down(set, changes, actions);

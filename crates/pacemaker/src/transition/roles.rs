@@ -43,7 +43,8 @@ fn primitive(set: &WorkingSet, changes: &ResourceChanges, part: ResourceIdx, act
     let why = WaitReason::Change(part);
     let RoleChange { demoted_on, promoted_on, .. } = changes.roles[part.get()];
     let with = |task, host: HostIdx| TransitionAction {
-        pseudo: set.host(host).state.unclean,
+        // A lost guest node is up again before a promotion.
+        pseudo: task == Demote && set.host(host).state.unclean,
         ..TransitionAction::with(task, part, host)
     };
     let demote = demoted_on.map(|host| actions.add(with(Demote, host)));
