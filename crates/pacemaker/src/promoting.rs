@@ -79,7 +79,9 @@ impl Placer<'_> {
             // Pacemaker quirk: a group that nobody manages does not count as promoted.
             let is_kept = set.resource(one.instance).is_primitive() && set.is_promoted(one.instance);
             let is_managed = set.primitives(&one.instance).iter().all(|part| set.is_managed(*part));
-            one.host.is_some() && one.score >= AllocationScore::ZERO && (is_kept || is_managed)
+            // Nothing is promoted in a container that is to go.
+            let stays = |host: HostIdx| !set.host(host).replica || self.wishes.available(host);
+            one.host.is_some_and(stays) && one.score >= AllocationScore::ZERO && (is_kept || is_managed)
         };
         // Pacemaker quirk: the total of an unmanaged clone has no limit.
         let is_limited = set.may_manage_by_itself(clone);
