@@ -79,7 +79,9 @@ impl Placer<'_> {
             // Pacemaker quirk: a group that nobody manages does not count as promoted.
             let is_kept = set.resource(one.instance).is_primitive() && set.is_promoted(one.instance);
             let is_managed = set.primitives(&one.instance).iter().all(|part| set.is_managed(*part));
-            one.host.is_some() && one.score >= AllocationScore::ZERO && (is_kept || is_managed)
+            // Nothing is promoted in a container that is to go.
+            let stays = |host: HostIdx| !set.host(host).replica || self.wishes.available(host);
+            one.host.is_some_and(stays) && one.score >= AllocationScore::ZERO && (is_kept || is_managed)
         };
         // Pacemaker quirk: the total of an unmanaged clone has no limit.
         let is_limited = set.may_manage_by_itself(clone);
@@ -165,12 +167,11 @@ impl Placer<'_> {
         let agrees =
             places.iter().any(|place| self.wishes.agree(colocation.attribute.as_deref(), host, *place));
         let is_must = colocation.score == AllocationScore::INFINITY;
+        let is_clone = primary.is_clone() && self.set.bundle(colocation.primary).is_none();
         match (colocation.dependent_role, agrees) {
             // With a clone, any host is good enough for a mandatory colocation.
-            (Some(Role::Unpromoted), _) if is_must && primary.is_clone() => AllocationScore::ZERO,
-            (Some(Role::Promoted), _)
-                if is_must && primary.is_clone() && colocation.primary_role.is_none() =>
-            {
+            (Some(Role::Unpromoted), _) if is_must && is_clone => AllocationScore::ZERO,
+            (Some(Role::Promoted), _) if is_must && is_clone && colocation.primary_role.is_none() => {
                 AllocationScore::ZERO
             }
             (Some(Role::Promoted), true) => colocation.score,

@@ -102,8 +102,20 @@ impl Release {
         self >= Release::V3_0
     }
 
-    /// Returns true if bundles have other scores and actions than in 2.1.5. The rules are not known.
-    pub(crate) fn places_bundles_otherwise(self) -> bool {
+    /// Returns true if the scores of a bundle are shown again each time that a resource goes by it. They are always shown
+    /// in the bundle's own turn.
+    pub(crate) fn shows_bundles_again(self) -> bool {
+        self < Release::V3_0
+    }
+
+    /// Returns true if the promotion scores of a container's host are those of the host that it has now, and not those of
+    /// the one where it is placed.
+    pub(crate) fn promotes_by_present_hosts(self) -> bool {
+        self < Release::V3_0
+    }
+
+    /// Returns true if roles of bundles in colocations count for promotions. The rules are not known.
+    pub(crate) fn follows_roles_of_bundles(self) -> bool {
         self >= Release::V3_0
     }
 
