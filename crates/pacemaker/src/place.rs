@@ -122,9 +122,7 @@ impl Placer<'_> {
     /// Places a resource, unless it has its place or is about to get one.
     pub(super) fn assign(&mut self, resource: ResourceIdx) {
         if self.progress[resource.get()] != PlacingState::Waiting || self.failed.is_some() {
-            if self.depth == 0 || self.set.release.shows_bundles_again() {
-                self.tell_bundle_again(resource);
-            }
+            self.tell_bundle_again(resource);
             return;
         }
         if self.depth == DEEPEST {

@@ -102,9 +102,8 @@ impl Release {
         self >= Release::V3_0
     }
 
-    /// Returns true if the scores of a bundle are shown again each time that a resource goes by it. They are always shown
-    /// in the bundle's own turn.
-    pub(crate) fn shows_bundles_again(self) -> bool {
+    /// Returns true if, of several colocations between the same two resources, instances follow the first one first.
+    pub(crate) fn turns_equal_colocations(self) -> bool {
         self < Release::V3_0
     }
 
@@ -114,8 +113,8 @@ impl Release {
         self < Release::V3_0
     }
 
-    /// Returns true if roles of bundles in colocations count for promotions. The rules are not known.
-    pub(crate) fn follows_roles_of_bundles(self) -> bool {
+    /// Returns true if colocations with bundles have other effects than in 2.1.5. Not all rules are known.
+    pub(crate) fn colocates_bundles_otherwise(self) -> bool {
         self >= Release::V3_0
     }
 

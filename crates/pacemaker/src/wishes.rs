@@ -85,8 +85,13 @@ impl<'a> Wishes<'a> {
         self.paths.forget();
         let set = self.set;
         let HandedDown { primaries, dependents } = self.handed_down(clone);
-        let primaries = turned(&primaries, |at| rank(set, set.colocations[at].primary));
-        let dependents = turned(&dependents, |at| rank(set, set.colocations[at].dependent));
+        let (primaries, dependents) = match set.release.turns_equal_colocations() {
+            true => (
+                turned(&primaries, |at| rank(set, set.colocations[at].primary)),
+                turned(&dependents, |at| rank(set, set.colocations[at].dependent)),
+            ),
+            false => (primaries, dependents),
+        };
         for instance in &set.resource(clone).members {
             self.primaries[instance.get()].clone_from(&primaries);
             self.dependents[instance.get()].clone_from(&dependents);

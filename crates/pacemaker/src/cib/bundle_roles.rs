@@ -10,7 +10,7 @@ use super::colocations::ColocatedRoles;
 const WITH_CLONE: &str = "a colocation of a bundle's role with a clone";
 const WITH_GROUP: &str = "a colocation of a role with a group that need not be followed";
 const PROMOTED_WITH_BUNDLE: &str = "a mandatory colocation of promoted instances with a bundle";
-const IN_RELEASE: &str = "a colocation of roles with a bundle in Pacemaker 3.0";
+const IN_RELEASE: &str = "a colocation with a bundle in Pacemaker 3.0";
 const WITHOUT_ROLES: &str = "a colocation for a role that the resource does not have";
 
 impl Reader<'_, '_> {
@@ -23,7 +23,7 @@ impl Reader<'_, '_> {
         roles: ColocatedRoles,
     ) -> Option<&'static str> {
         let set = &self.set;
-        if roles.dependent.or(roles.primary).is_some() && set.release.follows_roles_of_bundles() {
+        if set.release.colocates_bundles_otherwise() {
             return Some(IN_RELEASE);
         }
         roles.dependent?;
