@@ -34,12 +34,12 @@ pub(crate) fn with_fencing() -> BTreeSet<PathBuf> {
 
 /// Clusters with clones.
 pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
-    recorded("clones", 50)
+    recorded("clones", 52)
 }
 
 /// Clusters with promotable clones, and with orders of other actions than starts.
 pub(crate) fn promoted() -> BTreeSet<PathBuf> {
-    recorded("promoted", 63)
+    recorded("promoted", 68)
 }
 
 /// Clusters with tickets.
@@ -74,7 +74,7 @@ pub(crate) fn with_searched_remote_nodes() -> BTreeSet<PathBuf> {
 
 /// Clusters with bundles.
 pub(crate) fn with_bundles() -> BTreeSet<PathBuf> {
-    recorded("bundles", 18)
+    recorded("bundles", 33)
 }
 
 /// Clusters with bundles whose order of actions follows rules of its own.

@@ -168,11 +168,14 @@ impl Placer<'_> {
         let agrees =
             places.iter().any(|place| self.wishes.agree(colocation.attribute.as_deref(), host, *place));
         let is_must = colocation.score == AllocationScore::INFINITY;
+        let dependent = self.set.clone_of(colocation.dependent).unwrap_or(colocation.dependent);
+        let interleaves = self.set.resource(dependent).interleaves_with(primary);
+        let is_clone = primary.is_clone() && self.set.bundle(colocation.primary).is_none();
         match (colocation.dependent_role, agrees) {
             // With a clone, any host is good enough for a mandatory colocation.
-            (Some(Role::Unpromoted), _) if is_must && primary.is_clone() => AllocationScore::ZERO,
+            (Some(Role::Unpromoted), _) if is_must && is_clone => AllocationScore::ZERO,
             (Some(Role::Promoted), _)
-                if is_must && primary.is_clone() && colocation.primary_role.is_none() =>
+                if is_must && is_clone && !interleaves && colocation.primary_role.is_none() =>
             {
                 AllocationScore::ZERO
             }

@@ -26,7 +26,6 @@ const CONNECTION_TIME_LIMIT: u64 = 30_000;
 const TIME_LIMIT: u64 = 20_000;
 
 /// Reasons why a bundle is not supported.
-const RELEASE: &str = "a bundle in Pacemaker 3.0";
 pub(super) const UNMANAGED: &str = "a bundle that is not managed";
 const FROZEN: &str = "a bundle in a cluster without fencing devices that should fence";
 const HEALTH: &str = "a bundle in a cluster with node health";
@@ -187,7 +186,6 @@ impl<'a, 'i> Reader<'a, 'i> {
         let holds = [
             (bundle.replicas.len() > MOST_REPLICAS, super::clones::TOO_MANY),
             (!self.is_managed(metas), UNMANAGED),
-            (self.set.release.places_bundles_otherwise(), RELEASE),
             (self.set.frozen, FROZEN),
             (self.health.is_some(), HEALTH),
             (!self.guests.is_empty(), GUESTS),
