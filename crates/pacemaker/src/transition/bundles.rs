@@ -29,7 +29,12 @@ fn begin(set: &WorkingSet, changes: &ResourceChanges, bundle: &Bundle, actions: 
         add(Stop, Stopped);
     }
     let runs = parts().any(|part| changes.get(part).runs_on().is_some());
-    if runs && parts().any(|part| begins(set, changes, part)) {
+    // An instance that restarts in the unpromoted role after a demotion does not count.
+    let is_demoted = |part: ResourceIdx| {
+        let role = changes.roles[part.get()];
+        set.resource(part).promoted && role.promoted_on.is_none() && !role.is_blocked
+    };
+    if runs && parts().any(|part| begins(set, changes, part) && !is_demoted(part)) {
         add(Start, Running);
     }
 }
