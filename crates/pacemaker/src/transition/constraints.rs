@@ -295,7 +295,11 @@ impl Constraints<'_> {
                 let start = self.actions.with(Start, comes);
                 self.actions.edge_alone(meets, start, Strength::Must, WaitReason::Colocation(at));
                 if is_whole(leaves) || is_whole(comes) {
-                    let stopped = self.end(Stopped, Stop, leaves, comes);
+                    // A bundle leaves no host if only the instances in its containers stop.
+                    let stops = |part: &ResourceIdx| self.actions.with(Stop, *part).is_some();
+                    let is_left = self.set.bundle(leaves).is_none()
+                        || self.set.resource(leaves).members.iter().any(stops);
+                    let stopped = self.end(Stopped, Stop, leaves, comes).filter(|_| is_left);
                     self.actions.edge(stopped, start, Strength::Must, WaitReason::Colocation(at));
                 }
             }
