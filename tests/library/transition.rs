@@ -103,7 +103,7 @@ fn same_actions_same_order_with_guest_nodes() {
         has_their_order(&file, &theirs);
         compared += 1;
     }
-    assert_eq!(compared, 63);
+    assert_eq!(compared, 71);
 }
 
 #[test]

@@ -79,7 +79,9 @@ impl Placer<'_> {
             // Pacemaker quirk: a group that nobody manages does not count as promoted.
             let is_kept = set.resource(one.instance).is_primitive() && set.is_promoted(one.instance);
             let is_managed = set.primitives(&one.instance).iter().all(|part| set.is_managed(*part));
-            one.host.is_some() && one.score >= AllocationScore::ZERO && (is_kept || is_managed)
+            one.host.is_some_and(|host| self.has_machine(host))
+                && one.score >= AllocationScore::ZERO
+                && (is_kept || is_managed)
         };
         // Pacemaker quirk: the total of an unmanaged clone has no limit.
         let is_limited = set.may_manage_by_itself(clone);
@@ -103,6 +105,12 @@ impl Placer<'_> {
         }
         self.by_promotion.insert(clone, scores.iter().map(|one| one.instance).collect());
         self.events.push(PlacingEvent::Promotion { clone, scores, extra });
+    }
+
+    /// Returns false for a guest node whose VM has no place, or none yet. Nothing is promoted there.
+    fn has_machine(&self, host: HostIdx) -> bool {
+        let parts = self.set.host(host).guest.filter(|parts| !parts.is_remote_node());
+        parts.is_none_or(|parts| self.place_of(parts.machine).is_some())
     }
 
     /// Adds the parts of an instance's own: the wish of its agent, locations and its colocations.

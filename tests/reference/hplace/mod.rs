@@ -60,6 +60,13 @@ const SPECIAL: [Special; 14] = [
         most: 4,
         ..Special::of("with guest nodes and failed operations")
     },
+    Special {
+        clones: true,
+        promotables: true,
+        guests: true,
+        most: 6,
+        ..Special::of("with guest nodes and promotable clones")
+    },
     Special { clones: true, promotables: true, most: 2, ..Special::of("with promotable clones") },
     Special { clones: true, tickets: true, most: 2, ..Special::of("with tickets") },
     Special { clones: true, told_apart: true, most: 2, ..Special::of("with instances that are told apart") },
@@ -283,6 +290,10 @@ pub fn run(
                 text = rarer::with_discovery(&text, &mut random);
                 text = rarer::without_quorum(&text, &mut random);
             }
+            let with_guests = special.map(|at| &SPECIAL[at]).filter(|special| special.guests);
+            if let Some(special) = with_guests {
+                text = guests::with_guests(&text, special.failures, &mut random);
+            }
             if special.is_some_and(|at| SPECIAL[at].promotables) {
                 text = promotables::with_promotables(&text, &mut random);
             }
@@ -291,10 +302,6 @@ pub fn run(
             }
             if special.is_some_and(|at| SPECIAL[at].told_apart) {
                 text = rarer::with_told_apart(&text, &mut random);
-            }
-            let with_guests = special.map(|at| &SPECIAL[at]).filter(|special| special.guests);
-            if let Some(special) = with_guests {
-                text = guests::with_guests(&text, special.failures, &mut random);
             }
             fs::write(&file, text)?;
             let verdict = compare(simulator, &file, with_guests.is_some())?;

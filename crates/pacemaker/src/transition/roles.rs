@@ -42,11 +42,11 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
 fn primitive(set: &WorkingSet, changes: &ResourceChanges, part: ResourceIdx, actions: &mut Actions) {
     let why = WaitReason::Change(part);
     let RoleChange { demoted_on, promoted_on, .. } = changes.roles[part.get()];
-    let with = |task, host: HostIdx| TransitionAction {
-        pseudo: set.host(host).state.unclean,
-        ..TransitionAction::with(task, part, host)
-    };
-    let demote = demoted_on.map(|host| actions.add(with(Demote, host)));
+    let with = |task, host: HostIdx| TransitionAction::with(task, part, host);
+    let demote = demoted_on.map(|host| {
+        let pseudo = set.host(host).state.unclean;
+        actions.add(TransitionAction { pseudo, ..with(Demote, host) })
+    });
     let promote = promoted_on.map(|host| actions.add(with(Promote, host)));
     let (stop, start) = (actions.with(Stop, part), actions.with(Start, part));
     actions.edge(demote, stop, Strength::Must, why);
