@@ -13,7 +13,7 @@ use htools::report::pacemaker::crm_simulate;
 /// Paths of the CIBs: whole clusters, and one for each rule.
 pub(crate) fn clusters() -> Vec<PathBuf> {
     let (whole, rules) = (documents("tests/fixtures/pacemaker"), documents("tests/fixtures/pacemaker/rules"));
-    assert_eq!((whole.len(), rules.len()), (40, 46));
+    assert_eq!((whole.len(), rules.len()), (40, 49));
     whole.into_iter().chain(rules).collect()
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn on_several_nodes() -> BTreeSet<PathBuf> {
 
 /// Clusters in which lost nodes are fenced while some actions do not wait for that, or nodes are unfenced.
 pub(crate) fn with_fencing() -> BTreeSet<PathBuf> {
-    recorded("fencing", 16)
+    recorded("fencing", 21)
 }
 
 /// Clusters with clones.

@@ -92,7 +92,10 @@ impl<'a, 'i> Reader<'a, 'i> {
             Some("a mandatory colocation of unpromoted instances with unpromoted ones")
         } else if self.is_partial(primary, score) {
             Some("a colocation of a role with a clone that does not run everywhere, or apart from one")
-        } else if roles.dependent == Some(Role::Promoted) && self.has_times_of_membership() {
+        } else if roles.dependent == Some(Role::Promoted)
+            && !self.set.release.promotes_by_colocations_once()
+            && self.has_times_of_membership()
+        {
             Some(
                 "a colocation of promoted instances in a cluster of a release that follows it in another way",
             )

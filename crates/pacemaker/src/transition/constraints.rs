@@ -337,7 +337,8 @@ impl Constraints<'_> {
                 };
                 let start = self.actions.first_with(begins, resource);
                 self.actions.edge(fence, start, Strength::Must, why);
-                self.actions.edge(fence, self.actions.with(Promote, resource), Strength::Must, why);
+                let promotion = self.actions.with(Promote, resource).filter(|_| requires);
+                self.actions.edge(fence, promotion, Strength::Must, why);
             }
             let shutdown = self.set.coordinator.and_then(|host| self.actions.to(Shutdown, host));
             self.actions.edge(fence, shutdown, Strength::Must, why);

@@ -6,6 +6,7 @@ mod partial;
 mod remote_nodes;
 mod roles;
 mod state;
+mod stopping;
 mod unfencing;
 
 use self::state::{InducedChanges, InducedRole};
@@ -111,6 +112,7 @@ impl InducedChanges<'_> {
         let set = self.set;
         match (need.tasks.first, need.tasks.then) {
             (OrderedTask::Stop | OrderedTask::Demote, _) => return self.follow_need_of_stop(need),
+            (OrderedTask::Start, OrderedTask::Stop) => return self.follow_need_of_stopping(need),
             (_, OrderedTask::Stop | OrderedTask::Demote) => return,
             (_, OrderedTask::Promote) => return self.follow_need_of_promotion(need),
             (OrderedTask::Promote, _) => return self.follow_need_of_promoted(need),

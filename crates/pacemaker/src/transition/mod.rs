@@ -11,6 +11,7 @@ mod connections;
 mod constraints;
 mod induced;
 pub(super) mod needs;
+mod notifications;
 mod ordered;
 mod own;
 mod remote_nodes;
@@ -74,6 +75,7 @@ pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> T
     own::add(set, &changes, &mut actions);
     roles::add(set, &changes, &mut actions);
     constraints::add(set, &changes, &mut actions);
+    notifications::add(set, &changes, &mut actions);
     connections::add(set, &changes, &mut actions);
     choices::add(set, &changes, &mut actions);
     if strategy != Strategy::Default {
