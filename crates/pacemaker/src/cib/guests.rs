@@ -296,6 +296,9 @@ impl<'a, 'i> Reader<'a, 'i> {
                 continue;
             }
             let Some(resource) = self.guests[at].connection.take() else { continue };
+            if self.set.release.bans_machine_with_connection() {
+                self.set.resources[machine.get()].failed_on.extend(&resource.failed_on);
+            }
             let host = self.hosts[guest.name];
             let connection = ResourceIdx::new(self.set.resources.len());
             self.set.resources.push(resource);

@@ -114,10 +114,6 @@ impl Reader<'_, '_> {
     /// Changes the reasons why a promotable clone is not supported: some do not apply to it, and others do to it alone.
     pub(super) fn check_promotable(&self, reasons: &mut Vec<&'static str>) {
         reasons.retain(|reason| ![PROMOTED, DEGRADED].contains(reason));
-        let has_guests = self.guests.iter().any(|guest| !guest.is_remote);
-        if has_guests && self.set.release.places_instances_on_guests_later() {
-            reasons.push("a promotable clone beside guest nodes, in Pacemaker 3.0");
-        }
         if self.set.without_quorum.is_some() && self.demotes_without_quorum {
             reasons.push("promoted instances without quorum (no-quorum-policy=demote)");
         }
