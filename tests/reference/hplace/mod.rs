@@ -32,7 +32,7 @@ const LARGE: u64 = 10;
 /// Small clusters with special features, which follow. The entries combine clones, failed or unfinished operations,
 /// resources on several nodes, migrations that have begun, configurations changed since the start of resources, rare
 /// features, guest nodes, promotable clones, tickets, and instances that are told apart.
-const SPECIAL: [Special; 14] = [
+const SPECIAL: [Special; 15] = [
     Special { clones: true, most: 2, ..Special::of("with clones") },
     Special { failures: true, most: 1, ..Special::of("with failed operations") },
     Special { clones: true, failures: true, most: 3, ..Special::of("with both") },
@@ -60,13 +60,6 @@ const SPECIAL: [Special; 14] = [
         most: 4,
         ..Special::of("with guest nodes and failed operations")
     },
-    Special {
-        clones: true,
-        promotables: true,
-        guests: true,
-        most: 6,
-        ..Special::of("with guest nodes and promotable clones")
-    },
     Special { clones: true, promotables: true, most: 2, ..Special::of("with promotable clones") },
     Special { clones: true, tickets: true, most: 2, ..Special::of("with tickets") },
     Special { clones: true, told_apart: true, most: 2, ..Special::of("with instances that are told apart") },
@@ -76,6 +69,13 @@ const SPECIAL: [Special; 14] = [
         tickets: true,
         most: 2,
         ..Special::of("with tickets and promotable clones")
+    },
+    Special {
+        clones: true,
+        promotables: true,
+        guests: true,
+        most: 6,
+        ..Special::of("with guest nodes and promotable clones")
     },
 ];
 /// Most differences shown.
