@@ -74,7 +74,7 @@ const SPECIAL: [Special; 15] = [
         clones: true,
         promotables: true,
         guests: true,
-        most: 6,
+        most: 4,
         ..Special::of("with guest nodes and promotable clones")
     },
 ];
