@@ -34,12 +34,12 @@ pub(crate) fn with_fencing() -> BTreeSet<PathBuf> {
 
 /// Clusters with clones.
 pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
-    recorded("clones", 50)
+    recorded("clones", 52)
 }
 
 /// Clusters with promotable clones, and with orders of other actions than starts.
 pub(crate) fn promoted() -> BTreeSet<PathBuf> {
-    recorded("promoted", 63)
+    recorded("promoted", 68)
 }
 
 /// Clusters with tickets.
@@ -72,9 +72,14 @@ pub(crate) fn with_searched_remote_nodes() -> BTreeSet<PathBuf> {
     recorded("remotes-in-order", 16)
 }
 
-/// Clusters with bundles. Only the consequences for places and changes are known.
+/// Clusters with bundles.
 pub(crate) fn with_bundles() -> BTreeSet<PathBuf> {
-    recorded("bundles", 18)
+    recorded("bundles", 33)
+}
+
+/// Clusters with bundles whose order of actions follows rules of its own.
+pub(crate) fn with_bundles_in_order() -> BTreeSet<PathBuf> {
+    recorded("bundles-in-order", 18)
 }
 
 /// A cluster read with its guest and remote nodes as hosts.
@@ -111,6 +116,7 @@ fn same_scores_same_places_same_order() {
         with_remote_nodes(),
         with_searched_remote_nodes(),
         with_bundles(),
+        with_bundles_in_order(),
         promoted(),
     ];
     for file in clusters().into_iter().chain(others.into_iter().flatten()) {

@@ -79,7 +79,7 @@ impl Placer<'_> {
             // Pacemaker quirk: a group that nobody manages does not count as promoted.
             let is_kept = set.resource(one.instance).is_primitive() && set.is_promoted(one.instance);
             let is_managed = set.primitives(&one.instance).iter().all(|part| set.is_managed(*part));
-            one.host.is_some_and(|host| self.has_machine(host))
+            one.host.is_some_and(|host| self.can_promote_on(host))
                 && one.score >= AllocationScore::ZERO
                 && (is_kept || is_managed)
         };
@@ -107,9 +107,13 @@ impl Placer<'_> {
         self.events.push(PlacingEvent::Promotion { clone, scores, extra });
     }
 
-    /// Returns false for a guest node whose VM has no place, or none yet. Nothing is promoted there.
-    fn has_machine(&self, host: HostIdx) -> bool {
-        let parts = self.set.host(host).guest.filter(|parts| !parts.is_remote_node());
+    /// Returns false for a guest node whose VM has no place, or none yet, and for a container that is to go.
+    fn can_promote_on(&self, host: HostIdx) -> bool {
+        let node = self.set.host(host);
+        if node.replica {
+            return self.wishes.available(host);
+        }
+        let parts = node.guest.filter(|parts| !parts.is_remote_node());
         parts.is_none_or(|parts| self.place_of(parts.machine).is_some())
     }
 
@@ -174,11 +178,14 @@ impl Placer<'_> {
         let agrees =
             places.iter().any(|place| self.wishes.agree(colocation.attribute.as_deref(), host, *place));
         let is_must = colocation.score == AllocationScore::INFINITY;
+        let dependent = self.set.clone_of(colocation.dependent).unwrap_or(colocation.dependent);
+        let interleaves = self.set.resource(dependent).interleaves_with(primary);
+        let is_clone = primary.is_clone() && self.set.bundle(colocation.primary).is_none();
         match (colocation.dependent_role, agrees) {
             // With a clone, any host is good enough for a mandatory colocation.
-            (Some(Role::Unpromoted), _) if is_must && primary.is_clone() => AllocationScore::ZERO,
+            (Some(Role::Unpromoted), _) if is_must && is_clone => AllocationScore::ZERO,
             (Some(Role::Promoted), _)
-                if is_must && primary.is_clone() && colocation.primary_role.is_none() =>
+                if is_must && is_clone && !interleaves && colocation.primary_role.is_none() =>
             {
                 AllocationScore::ZERO
             }

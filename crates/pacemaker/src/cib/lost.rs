@@ -56,7 +56,7 @@ impl Reader<'_, '_> {
                     true => !self.tells_of(host, &details.id),
                     false => !is_known(&details.id) || self.is_of_another_instance(*resource, host),
                 };
-                details.is_primitive() && waits && is_unsure
+                details.is_primitive() && waits && is_unsure && self.set.may_hide_on(*resource, host)
             });
             for resource in waits.collect::<Vec<_>>() {
                 self.set.resources[resource.get()].unsure_on.push(host);
