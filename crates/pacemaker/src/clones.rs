@@ -66,6 +66,7 @@ impl Placer<'_> {
         for at in self.wishes.list(clone, Towards::Primaries).to_vec() {
             self.assign(set.colocations[at].primary);
         }
+        self.drop_early_wishes(clone);
         self.add_wishes_of_clone_dependents(clone);
         self.tell_scores(clone);
         let instances = self.assign_instances(clone);

@@ -238,19 +238,37 @@ impl Placer<'_> {
     }
 
     /// Takes the wishes of agents to be promoted on a host that turns out to run nothing out of the scores of instances.
+    /// Clones that had their turn already keep theirs.
     fn drop_promotion_wishes(&mut self, host: HostIdx) {
+        let waits = |clone: &ResourceIdx| self.progress[clone.get()] == PlacingState::Waiting;
+        let waiting: Vec<ResourceIdx> = self.set.clones().filter(waits).collect();
+        waiting.into_iter().for_each(|clone| self.drop_wishes_of(clone, host));
+    }
+
+    /// Takes the wishes on guest nodes that are down and still wait for their VMs out of the scores of a clone that has
+    /// its turn before them.
+    pub(super) fn drop_early_wishes(&mut self, clone: ResourceIdx) {
+        let is_open = |(host, parts): &(HostIdx, GuestParts)| {
+            !parts.is_remote_node()
+                && !self.wishes.available(*host)
+                && !matches!(self.progress[parts.connection.get()], PlacingState::Done(_))
+        };
+        let open: Vec<HostIdx> =
+            self.guests.iter().filter(|guest| is_open(guest)).map(|(host, _)| *host).collect();
+        open.into_iter().for_each(|host| self.drop_wishes_of(clone, host));
+    }
+
+    fn drop_wishes_of(&mut self, clone: ResourceIdx, host: HostIdx) {
         let set = self.set;
-        for clone in set.clones() {
-            let details = set.resource(clone);
-            let Some(promotion) = &details.promotion else { continue };
-            for (number, instance) in details.members.iter().enumerate() {
-                let wish = set.promotion_wish(promotion, number, &set.primitives(instance), host);
-                let table = &mut self.tables[instance.get()];
-                if wish > AllocationScore::ZERO && table.get(host).is_some() {
-                    let taken = AllocationScore::of(-i64::from(wish.get()));
-                    table.add(host, taken);
-                    self.log.note_one(*instance, ScoreSource::Promotion, host, taken);
-                }
+        let details = set.resource(clone);
+        let Some(promotion) = &details.promotion else { return };
+        for (number, instance) in details.members.iter().enumerate() {
+            let wish = set.promotion_wish(promotion, number, &set.primitives(instance), host);
+            let table = &mut self.tables[instance.get()];
+            if wish > AllocationScore::ZERO && table.get(host).is_some() {
+                let taken = AllocationScore::of(-i64::from(wish.get()));
+                table.add(host, taken);
+                self.log.note_one(*instance, ScoreSource::Promotion, host, taken);
             }
         }
     }

@@ -79,9 +79,9 @@ impl Placer<'_> {
             // Pacemaker quirk: a group that nobody manages does not count as promoted.
             let is_kept = set.resource(one.instance).is_primitive() && set.is_promoted(one.instance);
             let is_managed = set.primitives(&one.instance).iter().all(|part| set.is_managed(*part));
-            // Nothing is promoted in a container that is to go.
-            let stays = |host: HostIdx| !set.host(host).replica || self.wishes.available(host);
-            one.host.is_some_and(stays) && one.score >= AllocationScore::ZERO && (is_kept || is_managed)
+            one.host.is_some_and(|host| self.can_promote_on(host))
+                && one.score >= AllocationScore::ZERO
+                && (is_kept || is_managed)
         };
         // Pacemaker quirk: the total of an unmanaged clone has no limit.
         let is_limited = set.may_manage_by_itself(clone);
@@ -105,6 +105,16 @@ impl Placer<'_> {
         }
         self.by_promotion.insert(clone, scores.iter().map(|one| one.instance).collect());
         self.events.push(PlacingEvent::Promotion { clone, scores, extra });
+    }
+
+    /// Returns false for a guest node whose VM has no place, or none yet, and for a container that is to go.
+    fn can_promote_on(&self, host: HostIdx) -> bool {
+        let node = self.set.host(host);
+        if node.replica {
+            return self.wishes.available(host);
+        }
+        let parts = node.guest.filter(|parts| !parts.is_remote_node());
+        parts.is_none_or(|parts| self.place_of(parts.machine).is_some())
     }
 
     /// Adds the parts of an instance's own: the wish of its agent, locations and its colocations.

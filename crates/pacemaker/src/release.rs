@@ -124,8 +124,8 @@ impl Release {
         self >= Release::V3_0
     }
 
-    /// Returns true if promotable instances on guest nodes have their places later. It is not known by which rule.
-    pub(crate) fn places_instances_on_guests_later(self) -> bool {
+    /// Returns true if a VM with a guest node is kept from the hosts on which the connection failed too often.
+    pub(crate) fn bans_machine_with_connection(self) -> bool {
         self >= Release::V3_0
     }
 

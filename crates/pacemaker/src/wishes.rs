@@ -201,7 +201,10 @@ impl<'a> Wishes<'a> {
         }
         for member in &members[..members.len() - 1] {
             for at in self.dependents[member.get()].clone() {
-                if !inside(set.colocations[at].dependent) {
+                // The connection to a guest node counts for its VM alone.
+                let dependent = set.colocations[at].dependent;
+                let is_connection = set.machines().any(|(_, parts)| parts.connection == dependent);
+                if !inside(dependent) && !is_connection {
                     let place_in_order = |at: usize| rank(set, set.colocations[at].dependent);
                     insert(&mut self.dependents[last.get()], at, place_in_order);
                 }

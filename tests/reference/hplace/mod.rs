@@ -32,7 +32,7 @@ const LARGE: u64 = 10;
 /// Small clusters with special features, which follow. The entries combine clones, failed or unfinished operations,
 /// resources on several nodes, migrations that have begun, configurations changed since the start of resources, rare
 /// features, guest nodes, promotable clones, tickets, and instances that are told apart.
-const SPECIAL: [Special; 14] = [
+const SPECIAL: [Special; 15] = [
     Special { clones: true, most: 2, ..Special::of("with clones") },
     Special { failures: true, most: 1, ..Special::of("with failed operations") },
     Special { clones: true, failures: true, most: 3, ..Special::of("with both") },
@@ -69,6 +69,13 @@ const SPECIAL: [Special; 14] = [
         tickets: true,
         most: 2,
         ..Special::of("with tickets and promotable clones")
+    },
+    Special {
+        clones: true,
+        promotables: true,
+        guests: true,
+        most: 4,
+        ..Special::of("with guest nodes and promotable clones")
     },
 ];
 /// Most differences shown.
@@ -283,6 +290,10 @@ pub fn run(
                 text = rarer::with_discovery(&text, &mut random);
                 text = rarer::without_quorum(&text, &mut random);
             }
+            let with_guests = special.map(|at| &SPECIAL[at]).filter(|special| special.guests);
+            if let Some(special) = with_guests {
+                text = guests::with_guests(&text, special.failures, &mut random);
+            }
             if special.is_some_and(|at| SPECIAL[at].promotables) {
                 text = promotables::with_promotables(&text, &mut random);
             }
@@ -291,10 +302,6 @@ pub fn run(
             }
             if special.is_some_and(|at| SPECIAL[at].told_apart) {
                 text = rarer::with_told_apart(&text, &mut random);
-            }
-            let with_guests = special.map(|at| &SPECIAL[at]).filter(|special| special.guests);
-            if let Some(special) = with_guests {
-                text = guests::with_guests(&text, special.failures, &mut random);
             }
             fs::write(&file, text)?;
             let verdict = compare(simulator, &file, with_guests.is_some())?;

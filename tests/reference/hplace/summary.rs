@@ -12,14 +12,20 @@ pub fn theirs(answer: &str) -> Deeds {
     answer.lines().filter_map(deed).collect()
 }
 
-/// `Move  vm:0  ( n1 -> n2 )  due to ...`: a recovery counts as a move or a restart.
+/// `Move  vm:0  ( n1 -> n2 )  due to ...`: a recovery counts as a move or a restart. Roles do
+/// not count, but a promotion of a stopped instance is a start.
 fn deed(line: &str) -> Option<(String, String)> {
     let (before, rest) = line.split_once('(')?;
     let (places, why) = rest.split_once(')')?;
     let mut words = before.split_whitespace();
     let (word, resource, None) = (words.next()?, words.next()?, words.next()) else { return None };
-    let places: Vec<&str> = places.split("->").map(str::trim).collect();
+    let starts_promoted = word == "Promote" && places.contains("Stopped");
+    let is_role = |word: &&str| ["Promoted", "Unpromoted", "Started", "Stopped"].contains(word);
+    let place =
+        |place: &str| place.split_whitespace().filter(|word| !is_role(word)).collect::<Vec<_>>().join(" ");
+    let places: Vec<String> = places.split("->").map(place).filter(|place| !place.is_empty()).collect();
     let known = match word {
+        "Promote" if starts_promoted => "start",
         "Recover" | "Restart" if places.len() == 2 => "move",
         "Recover" | "Restart" => "restart",
         "Start" => "start",
@@ -47,7 +53,7 @@ fn own_deeds(resource: &Value) -> Vec<(String, String)> {
     let was: Vec<&str> = resource["was"].as_str().into_iter().chain(also.filter_map(Value::as_str)).collect();
     let (action, node) = (text("action"), text("node"));
     let deeds = match action {
-        "none" => Vec::new(),
+        "none" | "promote" | "demote" => Vec::new(),
         "start" if was == [node] => vec!["goes on".to_owned()],
         "start" | "restart" => vec![format!("{action} {node}")],
         "stop" => was.iter().map(|host| format!("stop {host}")).collect(),

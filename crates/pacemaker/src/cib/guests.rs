@@ -238,12 +238,17 @@ impl<'a, 'i> Reader<'a, 'i> {
         places: [&RunPlaces; 2],
         connection: &mut Resource,
     ) {
-        let is_trouble = |(host, condition): &(HostIdx, RunCondition)| {
-            // Members that must be fenced for failures are found later.
-            !self.set.host(*host).state.online
-                || !matches!(condition, RunCondition::Sound | RunCondition::Starting)
+        let has_failed = |(_, condition): &(HostIdx, RunCondition)| {
+            !matches!(condition, RunCondition::Sound | RunCondition::Starting)
         };
-        let unclean = places.iter().any(|place| place.active.iter().any(is_trouble));
+        // Members that must be fenced for failures are found later.
+        let is_up = |(host, _): &(HostIdx, RunCondition)| self.set.host(*host).state.online;
+        let [machine, link] = places;
+        // Pacemaker quirk: a VM on a lost node counts as sound if the connection is elsewhere.
+        let holds = !link.active.is_empty() && link.active.iter().all(is_up);
+        let unclean = places.iter().any(|place| place.active.iter().any(has_failed))
+            || !link.active.iter().all(is_up)
+            || !holds && !machine.active.iter().all(is_up);
         let online = !unclean && places.iter().all(|place| !place.active.is_empty());
         // The status of a guest node that is down does not count, unless it may be up after all.
         let is_heard = places.iter().all(|place| !place.active.is_empty()) || self.set.fencing;
@@ -291,6 +296,9 @@ impl<'a, 'i> Reader<'a, 'i> {
                 continue;
             }
             let Some(resource) = self.guests[at].connection.take() else { continue };
+            if self.set.release.bans_machine_with_connection() {
+                self.set.resources[machine.get()].failed_on.extend(&resource.failed_on);
+            }
             let host = self.hosts[guest.name];
             let connection = ResourceIdx::new(self.set.resources.len());
             self.set.resources.push(resource);

@@ -196,7 +196,8 @@ fn ran(operations: &[PastOperation<'_>]) -> Option<i64> {
 pub(super) fn histories<'a>(state: Node<'a, '_>) -> (Vec<(&'a str, ResourceHistory)>, bool) {
     let resources = list(state).into_iter().flat_map(|list| children(list, "lrm_resource"));
     let operation = |node: Node<'a, '_>| {
-        PastOperation(OPERATION.map(|name| node.attribute(name).unwrap_or_default().as_bytes()))
+        let values = OPERATION.map(|name| node.attribute(name).unwrap_or_default().as_bytes());
+        PastOperation::of(values, node.document().input_text()[node.range()].as_bytes())
     };
     let mut fences = false;
     let history = |resource: Node<'a, '_>| {

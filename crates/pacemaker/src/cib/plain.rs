@@ -206,11 +206,12 @@ fn resource<'t>(
         if reader.close("</lrm_resource>") {
             return Some(past);
         }
+        let begin = reader.at;
         let operation = reader.element(shape)?;
         if !operation.is_empty {
             return None;
         }
-        operations.push(PastOperation(operation.values));
+        operations.push(PastOperation::of(operation.values, &reader.text[begin..reader.at]));
     }
 }
 #[cfg(test)]

@@ -114,15 +114,6 @@ impl Reader<'_, '_> {
     /// Changes the reasons why a promotable clone is not supported: some do not apply to it, and others do to it alone.
     pub(super) fn check_promotable(&self, reasons: &mut Vec<&'static str>) {
         reasons.retain(|reason| ![PROMOTED, DEGRADED].contains(reason));
-        let machines = self.guests.iter().filter(|guest| !guest.is_remote);
-        let guests: Vec<HostIdx> = machines.map(|guest| self.hosts[guest.name]).collect();
-        let wishes = self.wishes_by_name();
-        if guests.iter().any(|guest| wishes.values().any(|by_host| by_host.contains_key(guest))) {
-            reasons.push("a promotable clone in a cluster with promotion scores on guest nodes");
-        }
-        if !guests.is_empty() && self.set.release.places_instances_on_guests_later() {
-            reasons.push("a promotable clone beside guest nodes, in Pacemaker 3.0");
-        }
         if self.set.without_quorum.is_some() && self.demotes_without_quorum {
             reasons.push("promoted instances without quorum (no-quorum-policy=demote)");
         }

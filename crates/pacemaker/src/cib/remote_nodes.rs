@@ -89,14 +89,19 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.guests.iter().any(|guest| guest.is_remote && guest.name == name)
     }
 
-    /// Returns true if a host can run resources, as far as is known before placing. A remote node can if its connection
-    /// may get a place.
+    /// Returns true if a host can run resources, as far as is known before placing. A guest or remote node can if its
+    /// connection may get a place.
     pub(super) fn may_run(&self, host: HostIdx) -> bool {
         let node = self.set.host(host);
         match self.is_remote_node(host) {
             true => node.lets_run() && (!node.state.unclean || node.reconnects),
+            false if self.is_guest_node(host) => node.lets_run(),
             false => node.can_run(),
         }
+    }
+
+    fn is_guest_node(&self, host: HostIdx) -> bool {
+        self.guests.iter().any(|guest| !guest.is_remote && self.hosts.get(guest.name) == Some(&host))
     }
 
     /// Returns true if the histories of resources on a host count. Those on a remote node without a running connection

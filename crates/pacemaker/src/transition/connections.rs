@@ -115,11 +115,12 @@ impl ConnectedHost {
     /// Returns true if an unclean guest node is fenced. That its connection failed is not enough if nothing runs there.
     fn is_fenced(self, set: &WorkingSet, machine: ResourceIdx) -> bool {
         let details = set.resource(machine);
-        let may_be_up = set.resource(self.connection).active.is_some();
-        let is_lost = details.active_hosts().any(|host| set.host(host).state.unclean);
-        let is_failed = details.condition == RunCondition::Failed;
+        let is_on_lost = |resource: ResourceIdx| {
+            set.resource(resource).active_hosts().any(|host| set.host(host).state.unclean)
+        };
+        let is_failed = details.condition == RunCondition::Failed && !is_on_lost(machine);
         let is_used = set.resources.iter().any(|one| one.active_hosts().any(|host| host == self.host));
-        is_used || if is_lost { may_be_up } else { is_failed }
+        is_used || is_on_lost(self.connection) || is_failed
     }
 
     /// Returns true if resources are looked for on the node. On a guest node, they are if its VM is to stay where it runs.
@@ -184,10 +185,12 @@ impl ConnectedHost {
         changes.by_place[resource.get()].starts_on() == Some(self.host)
     }
 
-    /// The step by which a guest node counts as fenced: the end of its VM. Pacemaker quirk: the fencing of the VM's
-    /// node counts instead if that node comes first by name.
+    /// The step by which a guest node counts as fenced: the end of its VM, or of its connection if only that runs.
+    /// Pacemaker quirk: the fencing of the VM's node counts instead if that node comes first by name.
     fn goes_down(self, set: &WorkingSet, actions: &Actions) -> Option<StepIdx> {
-        let down = actions.with(Stop, self.machine?);
+        let machine = self.machine?;
+        let alone = (set.resource(machine).active.is_none()).then_some(self.connection);
+        let down = [Some(machine), alone].into_iter().flatten().find_map(|one| actions.with(Stop, one));
         let on = down.and_then(|step| actions.all[step.get()].host);
         let hosts = by_shown_name(set);
         let turn = |host: HostIdx| hosts.iter().position(|other| *other == host);

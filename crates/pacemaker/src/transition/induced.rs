@@ -63,9 +63,10 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     // A guest node is fenced by a restart of its VM, which then does not migrate away with the resources in it.
     for (host, parts) in set.machines().filter(|(host, _)| set.host(*host).state.unclean) {
         let is_used = set.resources.iter().any(|resource| resource.active_hosts().any(|on| on == host));
+        let is_lost = set.resource(parts.connection).active_hosts().any(|on| set.host(on).state.unclean);
         let machine = &mut induced.changes[parts.machine.get()];
         *machine = match *machine {
-            ResourceChange::Stay(host) => ResourceChange::Restart(host),
+            ResourceChange::Stay(host) if is_used || !is_lost => ResourceChange::Restart(host),
             ResourceChange::Migrate { from, to } if is_used => ResourceChange::Move { from, to },
             other => other,
         };
@@ -74,8 +75,9 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
         set.orders.iter().filter(|order| order.tasks == OrderedTasks::STARTS).map(|order| order.first);
     let awaited = awaited.chain(set.choices.iter().flat_map(|choice| choice.firsts.iter().copied()));
     awaited.for_each(|first| induced.awaited[first.get()] = true);
-    let (mut needs, stops) = (needs(set), only_stops(set));
-    needs.extend(guest_needs(set, placed));
+    // Resources on a guest node that is to be fenced restart before others go by them.
+    let mut needs: Vec<Need> = guest_needs(set, placed).into_iter().chain(needs(set)).collect();
+    let stops = only_stops(set);
     needs.extend(promotion_needs(set));
     induced.unmatched = instances::unmatched(set, placed, &needs);
     while std::mem::take(&mut induced.again) {

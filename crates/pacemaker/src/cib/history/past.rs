@@ -65,6 +65,22 @@ pub(in crate::cib) const OPERATION: [&str; 16] = [
 #[derive(Debug, Clone, Copy)]
 pub(in crate::cib) struct PastOperation<'a>(pub(in crate::cib) [&'a [u8]; OPERATION.len()]);
 
+/// Value of an empty list of parameters that require a restart, as a missing list stands for all of them.
+const NO_PARAMETER: &[u8] = b" ";
+
+impl<'a> PastOperation<'a> {
+    /// The operation of an element with these values; `text` is that element.
+    pub(in crate::cib) fn of(mut values: [&'a [u8]; OPERATION.len()], text: &[u8]) -> PastOperation<'a> {
+        let (digest, list) = (values[10], &mut values[11]);
+        let pairs = ["op-force-restart=\"\"", "op-force-restart=''"].map(str::as_bytes);
+        let is_there = |pair: &[u8]| text.windows(pair.len()).any(|some| some == pair);
+        if !digest.is_empty() && list.is_empty() && pairs.into_iter().any(is_there) {
+            *list = NO_PARAMETER;
+        }
+        PastOperation(values)
+    }
+}
+
 impl PastOperation<'_> {
     pub(super) fn name(&self) -> &[u8] {
         self.0[0]

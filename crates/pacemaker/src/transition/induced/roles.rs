@@ -29,7 +29,8 @@ impl InducedChanges<'_> {
         let in_bundle = details.instance_of.is_some_and(|clone| self.set.resource(clone).in_bundle);
         let is_own = by_place.stops_on().is_some() || details.demoted || in_bundle;
         let runs = change.runs_on().filter(|host| self.placed.host(part) == Some(*host));
-        let promotes = wanted && runs.is_some() && (!was || demotes && is_own || role.again);
+        let again = role.again || runs.is_some_and(|host| self.comes_up_with_machine(host));
+        let promotes = wanted && runs.is_some() && (!was || demotes && is_own || again);
         // Without quorum, nobody is promoted.
         let lacks_quorum =
             self.set.without_quorum.is_some() && self.set.requirement(part) > Requirement::Nothing;
@@ -41,6 +42,12 @@ impl InducedChanges<'_> {
             is_blocked: promotes && is_blocked && !was,
             ends_promoted: promoted_on.is_some() || was && !demotes,
         }
+    }
+
+    /// Returns true for a guest node whose VM is started. A promotion there waits for that, and is carried out anew.
+    fn comes_up_with_machine(&self, host: HostIdx) -> bool {
+        let parts = self.set.host(host).guest.filter(|parts| !parts.is_remote_node());
+        parts.is_some_and(|parts| self.of(parts.machine).comes_up())
     }
 
     /// Applies the need of a promotion for another resource.
