@@ -60,8 +60,8 @@ impl InducedChanges<'_> {
         let then = self.set.resource(need.then);
         let interleaves = interleaves(then);
         // A bundle counts as one resource for those that come after it.
-        let goes_by_all =
-            then.is_clone() && !interleaves || !interleaves && self.set.bundle(need.first).is_some();
+        let is_whole = then.is_clone() || self.set.bundle(need.first).is_some();
+        let goes_by_all = is_whole && !interleaves;
         let here = now.comes_to().or(now.runs_on());
         let instances = || self.set.resource(need.first).members.iter();
         let parts = |instance: &ResourceIdx| self.set.primitives(instance).into_owned();
