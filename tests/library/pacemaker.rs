@@ -74,7 +74,7 @@ pub(crate) fn with_searched_remote_nodes() -> BTreeSet<PathBuf> {
 
 /// Clusters with bundles. Only the consequences for places and changes are known.
 pub(crate) fn with_bundles() -> BTreeSet<PathBuf> {
-    recorded("bundles", 37)
+    recorded("bundles", 38)
 }
 
 /// A cluster read with its guest and remote nodes as hosts.
