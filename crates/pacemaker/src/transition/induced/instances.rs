@@ -96,6 +96,7 @@ impl InducedChanges<'_> {
             ResourceChange::Migrate { from, to }
                 if need.symmetrical
                     && then.is_primitive()
+                    && self.set.bundle(need.first).is_none()
                     && instances().flat_map(parts).any(|part| self.restarts_by_itself(part)) =>
             {
                 ResourceChange::Move { from, to }
