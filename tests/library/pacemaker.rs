@@ -74,7 +74,7 @@ pub(crate) fn with_searched_remote_nodes() -> BTreeSet<PathBuf> {
 
 /// Clusters with bundles.
 pub(crate) fn with_bundles() -> BTreeSet<PathBuf> {
-    recorded("bundles", 33)
+    recorded("bundles", 38)
 }
 
 /// Clusters with bundles whose order of actions follows rules of its own.

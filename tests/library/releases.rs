@@ -48,7 +48,7 @@ fn with_guests(text: &str, name: &str) -> WorkingSet {
 
 /// The recorded clusters of Pacemaker 3.0.
 pub fn of_pacemaker_3() -> BTreeSet<PathBuf> {
-    crate::pacemaker::recorded("release-3.0", 21)
+    crate::pacemaker::recorded("release-3.0", 22)
 }
 
 /// The recorded clusters of Pacemaker 3.0 with guest nodes.

@@ -2,6 +2,7 @@
 //! scores, places and remaining capacities, line by line, and the same actions with the same order between them. With
 //! guest nodes, only the actions are compared, without their order.
 
+mod bundles;
 mod cib;
 mod graph;
 mod guests;
@@ -31,7 +32,7 @@ const SMALL: u64 = 1000;
 const LARGE: u64 = 10;
 /// Small clusters with special features, which follow. The entries combine clones, failed or unfinished operations,
 /// resources on several nodes, migrations that have begun, configurations changed since the start of resources, rare
-/// features, guest nodes, promotable clones, tickets, and instances that are told apart.
+/// features, guest nodes, promotable clones, tickets, instances that are told apart, and bundles.
 const SPECIAL: [Special; 15] = [
     Special { clones: true, most: 2, ..Special::of("with clones") },
     Special { failures: true, most: 1, ..Special::of("with failed operations") },
@@ -77,6 +78,7 @@ const SPECIAL: [Special; 15] = [
         most: 4,
         ..Special::of("with guest nodes and promotable clones")
     },
+    Special { bundles: true, most: 2, ..Special::of("with bundles") },
 ];
 /// Most differences shown.
 const SHOWN: usize = 5;
@@ -87,6 +89,8 @@ const MOST_REFUSED: u64 = 5;
 /// The same for clusters with guest nodes.
 const UNCLEAR: &str = "the machine of a guest node";
 const MOST_UNCLEAR: u64 = 35;
+/// The same for clusters with bundles.
+const UNFOLLOWED: &str = "Unsupported: bundle 'web': a bundle ";
 
 /// Results for the clusters.
 #[derive(Debug, Default)]
@@ -130,6 +134,7 @@ struct Special {
     promotables: bool,
     tickets: bool,
     told_apart: bool,
+    bundles: bool,
     /// Most differences in percent.
     most: u64,
 }
@@ -149,6 +154,7 @@ impl Special {
             promotables: false,
             tickets: false,
             told_apart: false,
+            bundles: false,
             most: 0,
         }
     }
@@ -165,7 +171,7 @@ impl ComparedClusters {
     pub fn good(&self) -> bool {
         let few = |(of, special): (&Counts, &Special)| {
             let refused = match special {
-                Special { guests: true, .. } => MOST_UNCLEAR,
+                Special { guests: true, .. } | Special { bundles: true, .. } => MOST_UNCLEAR,
                 Special { clones: true, .. } => MOST_REFUSED,
                 _ => 0,
             };
@@ -303,8 +309,12 @@ pub fn run(
             if special.is_some_and(|at| SPECIAL[at].told_apart) {
                 text = rarer::with_told_apart(&text, &mut random);
             }
+            let with_bundles = special.is_some_and(|at| SPECIAL[at].bundles);
+            if with_bundles {
+                text = bundles::with_bundle(&text, &mut random);
+            }
             fs::write(&file, text)?;
-            let verdict = compare(simulator, &file, with_guests.is_some())?;
+            let verdict = compare(simulator, &file, with_guests.is_some() || with_bundles)?;
             let mut counts = counts.lock().expect("no thread panics while counting");
             let counts = match special {
                 Some(at) => &mut counts.1[at],
@@ -366,7 +376,7 @@ fn compare(simulator: &Simulator, file: &Path, guests: bool) -> io::Result<Verdi
     let theirs: Vec<&str> =
         answer.text.lines().filter(is_answer).filter(|line| !is_promotion(line)).collect();
     let said = String::from_utf8_lossy(&scores.stderr);
-    if said.contains(REFUSED) || guests && said.contains(UNCLEAR) {
+    if said.contains(REFUSED) || guests && (said.contains(UNCLEAR) || said.contains(UNFOLLOWED)) {
         return Ok(Verdict::Refused);
     }
     let text = in_former_words(&String::from_utf8_lossy(&scores.stdout));

@@ -128,9 +128,11 @@ impl<'a, 'i> Reader<'a, 'i> {
                     },
                     None => score(self.source, rule)?,
                 };
-                // Pacemaker quirk: up to 2.1.5, rules of this kind start from the host's own score.
+                // Pacemaker quirk: up to 2.1.5, rules of this kind start from the host's own score. A node in a container
+                // has none yet.
                 let starts_from_host = rules::is_any(rule) && set.release.adds_hosts_to_alternatives();
-                scored.push((host, if starts_from_host { node.worth().plus(score) } else { score }));
+                let worth = if node.replica { AllocationScore::MINUS_INFINITY } else { node.worth() };
+                scored.push((host, if starts_from_host { worth.plus(score) } else { score }));
             }
             scored.into_iter().for_each(|(host, score)| push(is_promoted(role), host, score));
         }

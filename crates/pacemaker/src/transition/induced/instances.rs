@@ -60,7 +60,8 @@ impl InducedChanges<'_> {
         let then = self.set.resource(need.then);
         let interleaves = interleaves(then);
         // A bundle counts as one resource for those that come after it.
-        let goes_by_all = !interleaves && (then.is_clone() || self.set.bundle(need.first).is_some());
+        let is_whole = then.is_clone() || self.set.bundle(need.first).is_some();
+        let goes_by_all = is_whole && !interleaves;
         let here = now.comes_to().or(now.runs_on());
         let instances = || self.set.resource(need.first).members.iter();
         let parts = |instance: &ResourceIdx| self.set.primitives(instance).into_owned();
@@ -95,6 +96,7 @@ impl InducedChanges<'_> {
             ResourceChange::Migrate { from, to }
                 if need.symmetrical
                     && then.is_primitive()
+                    && self.set.bundle(need.first).is_none()
                     && instances().flat_map(parts).any(|part| self.restarts_by_itself(part)) =>
             {
                 ResourceChange::Move { from, to }
