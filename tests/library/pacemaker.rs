@@ -77,6 +77,11 @@ pub(crate) fn with_bundles() -> BTreeSet<PathBuf> {
     recorded("bundles", 18)
 }
 
+/// Clusters with bundles beside other nodes than members, lost nodes, and constraints that name parts of bundles.
+pub(crate) fn with_bundles_beside_others() -> BTreeSet<PathBuf> {
+    recorded("bundles-beside", 1)
+}
+
 /// A cluster read with its guest and remote nodes as hosts.
 fn with_guests_read(name: &str) -> WorkingSet {
     let path = |kind| format!("tests/fixtures/pacemaker/{kind}/{name}.xml");
@@ -111,6 +116,7 @@ fn same_scores_same_places_same_order() {
         with_remote_nodes(),
         with_searched_remote_nodes(),
         with_bundles(),
+        with_bundles_beside_others(),
         promoted(),
     ];
     for file in clusters().into_iter().chain(others.into_iter().flatten()) {
