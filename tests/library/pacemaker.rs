@@ -39,7 +39,7 @@ pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
 
 /// Clusters with promotable clones, and with orders of other actions than starts.
 pub(crate) fn promoted() -> BTreeSet<PathBuf> {
-    recorded("promoted", 63)
+    recorded("promoted", 64)
 }
 
 /// Clusters with tickets.
@@ -79,7 +79,7 @@ pub(crate) fn with_bundles() -> BTreeSet<PathBuf> {
 
 /// Clusters with bundles beside other nodes than members, lost nodes, and constraints that name parts of bundles.
 pub(crate) fn with_bundles_beside_others() -> BTreeSet<PathBuf> {
-    recorded("bundles-beside", 1)
+    recorded("bundles-beside", 10)
 }
 
 /// A cluster read with its guest and remote nodes as hosts.

@@ -31,8 +31,10 @@ impl Placer<'_> {
         let set = self.set;
         let Some(promotion) = &set.resource(clone).promotion else { return };
         let mut locations: HashMap<HostIdx, Vec<usize>> = HashMap::new();
+        // Those of a bundle count on the nodes in its containers.
+        let located = set.bundle_around(clone).unwrap_or(clone);
         for (at, location) in set.promotion_locations.iter().enumerate() {
-            if location.resource == clone {
+            if location.resource == located {
                 locations.entry(location.host).or_default().push(at);
             }
         }
