@@ -81,7 +81,8 @@ impl Placer<'_> {
             // Pacemaker quirk: a group that nobody manages does not count as promoted.
             let is_kept = set.resource(one.instance).is_primitive() && set.is_promoted(one.instance);
             let is_managed = set.primitives(&one.instance).iter().all(|part| set.is_managed(*part));
-            one.host.is_some() && one.score >= AllocationScore::ZERO && (is_kept || is_managed)
+            let is_open = one.host.is_some_and(|host| self.lets_promote(host));
+            is_open && one.score >= AllocationScore::ZERO && (is_kept || is_managed)
         };
         // Pacemaker quirk: the total of an unmanaged clone has no limit.
         let is_limited = set.may_manage_by_itself(clone);
@@ -105,6 +106,14 @@ impl Placer<'_> {
         }
         self.by_promotion.insert(clone, scores.iter().map(|one| one.instance).collect());
         self.events.push(PlacingEvent::Promotion { clone, scores, extra });
+    }
+
+    /// Returns true if instances can be promoted on a host that has some. A node in a container must have a container with
+    /// a place, and must not be closed.
+    fn lets_promote(&self, host: HostIdx) -> bool {
+        let node = self.set.host(host);
+        let Some(parts) = node.guest.filter(|_| node.replica) else { return true };
+        self.place_of(parts.machine).is_some() && node.lets_run() && !node.state.shutting_down
     }
 
     /// Adds the parts of an instance's own: the wish of its agent, locations and its colocations.
