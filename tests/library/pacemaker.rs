@@ -79,7 +79,7 @@ pub(crate) fn with_bundles() -> BTreeSet<PathBuf> {
 
 /// Clusters with bundles beside other nodes than members, lost nodes, and constraints that name parts of bundles.
 pub(crate) fn with_bundles_beside_others() -> BTreeSet<PathBuf> {
-    recorded("bundles-beside", 11)
+    recorded("bundles-beside", 15)
 }
 
 /// A cluster read with its guest and remote nodes as hosts.

@@ -30,12 +30,12 @@ const RELEASE: &str = "a bundle in Pacemaker 3.0";
 pub(super) const UNMANAGED: &str = "a bundle that is not managed";
 const FROZEN: &str = "a bundle in a cluster without fencing devices that should fence";
 const HEALTH: &str = "a bundle in a cluster with node health";
-const GUESTS: &str = "a bundle beside guest nodes";
 const WITHOUT_QUORUM: &str = "a bundle, without quorum";
 const OPT_IN: &str = "a bundle in an opt-in cluster";
 const LIVE: &str = "containers that migrate live";
 const ADDRESSES: &str = "addresses of containers that are not followed";
 const NO_NETWORK: &str = "a resource in a bundle without a control port and addresses";
+const APART: &str = "a container on a guest or remote node that is not connected";
 const NAMED: &str = "a node in a container that the list of nodes has with another id or type";
 const STUCK: &str = "a container or its companion that is blocked after a failure";
 const TWICE: &str = "a container or its companion that runs on several nodes";
@@ -203,7 +203,6 @@ impl<'a, 'i> Reader<'a, 'i> {
             (self.set.release.places_bundles_otherwise(), RELEASE),
             (self.set.frozen, FROZEN),
             (self.health.is_some(), HEALTH),
-            (!self.guests.is_empty(), GUESTS),
             (self.set.without_quorum.is_some(), WITHOUT_QUORUM),
             (!self.set.symmetric, OPT_IN),
             (metas.flag("allow-migrate", false), LIVE),
@@ -275,6 +274,13 @@ impl<'a, 'i> Reader<'a, 'i> {
         let in_maintenance = |host: HostIdx| self.set.host(host).state.maintenance;
         if resource.active.is_some_and(in_maintenance) {
             reasons.push(UNMANAGED);
+        }
+        let is_apart = |host: HostIdx| {
+            let node = self.set.host(host);
+            !node.state.online && self.guests.iter().any(|guest| guest.name == node.name)
+        };
+        if resource.active.is_some_and(is_apart) {
+            reasons.push(APART);
         }
         if resource.runs_twice() || !resource.left_on.is_empty() {
             reasons.push(TWICE);
