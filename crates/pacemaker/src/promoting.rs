@@ -151,9 +151,10 @@ impl Placer<'_> {
         if set.primitives(&instance).iter().any(|part| set.resource(*part).promotion_failed) {
             score.add(PromotionSource::Failed, AllocationScore::MINUS_INFINITY);
         }
-        // Pacemaker quirk: colocations of a clone of groups count for none of them.
+        // Pacemaker quirk: up to 2.1.5, colocations of a clone of groups count for none of them.
+        let follows = set.resource(instance).is_primitive() || set.release.promotes_by_colocations_once();
         let own = self.wishes.list(instance, Towards::Primaries);
-        for at in own.iter().filter(|_| set.resource(instance).is_primitive()) {
+        for at in own.iter().filter(|_| follows) {
             let worth = self.role_worth(&set.colocations[*at], host);
             if worth != AllocationScore::ZERO {
                 score.add(PromotionSource::Colocation(*at), worth);
@@ -176,11 +177,13 @@ impl Placer<'_> {
         let agrees =
             places.iter().any(|place| self.wishes.agree(colocation.attribute.as_deref(), host, *place));
         let is_must = colocation.score == AllocationScore::INFINITY;
+        let dependent = self.set.clone_of(colocation.dependent).unwrap_or(colocation.dependent);
+        let interleaves = self.set.resource(dependent).interleaves_with(primary);
         match (colocation.dependent_role, agrees) {
             // With a clone, any host is good enough for a mandatory colocation.
             (Some(Role::Unpromoted), _) if is_must && primary.is_clone() => AllocationScore::ZERO,
             (Some(Role::Promoted), _)
-                if is_must && primary.is_clone() && colocation.primary_role.is_none() =>
+                if is_must && primary.is_clone() && !interleaves && colocation.primary_role.is_none() =>
             {
                 AllocationScore::ZERO
             }
@@ -226,7 +229,8 @@ impl Placer<'_> {
                 one.add(PromotionSource::Clone, difference);
             }
         }
-        for towards in [Towards::Primaries, Towards::Dependents] {
+        let from_primaries = (!set.release.promotes_by_colocations_once()).then_some(Towards::Primaries);
+        for towards in from_primaries.into_iter().chain([Towards::Dependents]) {
             self.wishes.merging.forget();
             for at in self.wishes.list(clone, towards).to_vec() {
                 let colocation = &set.colocations[at];

@@ -77,6 +77,12 @@ impl Release {
         self >= Release::V3_0
     }
 
+    /// Returns true if a colocation of promoted instances counts once for a promotion, for groups, too. Before, it counts
+    /// another time among the wishes of others, and not at all for groups.
+    pub(crate) fn promotes_by_colocations_once(self) -> bool {
+        self >= Release::V3_0
+    }
+
     /// Returns true if several hosts are fenced at the same time unless the cluster says otherwise.
     pub(crate) fn fences_concurrently(self) -> bool {
         self >= Release::V3_0

@@ -111,12 +111,17 @@ impl Placer<'_> {
     /// Returns true if a colocation, which concerns one role of its dependents, does not count for their places.
     pub(super) fn concerns_promotion_alone(&self, colocation: &Colocation) -> bool {
         let is_clone = self.set.resource(colocation.primary).is_clone();
-        let concerns = match colocation.dependent_role {
+        let attracts = colocation.score > AllocationScore::ZERO;
+        let dependent = self.set.clone_of(colocation.dependent).unwrap_or(colocation.dependent);
+        let promotion = &self.set.resource(dependent).promotion;
+        let stays_unpromoted = || promotion.as_ref().is_some_and(|promotion| promotion.unwanted);
+        match colocation.dependent_role {
             None => false,
-            Some(Role::Promoted) => !is_clone || colocation.score.is_infinite(),
+            Some(Role::Promoted) => attracts && (!is_clone || colocation.score.is_infinite()),
             // Pacemaker quirk: with a clone, the unpromoted role stands for any.
-            Some(Role::Unpromoted) => !is_clone,
-        };
-        concerns && colocation.score > AllocationScore::ZERO
+            Some(Role::Unpromoted) if is_clone => false,
+            // Pacemaker quirk: if the role is known before, attraction counts, and aversion does not.
+            Some(Role::Unpromoted) => attracts != stays_unpromoted(),
+        }
     }
 }

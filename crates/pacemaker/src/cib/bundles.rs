@@ -7,7 +7,7 @@ use roxmltree::Node;
 use super::super::index::HostIdx;
 use super::super::number::leading;
 use super::super::score::AllocationScore;
-use super::super::working_set::{Host, HostState, Resource, RunCondition};
+use super::super::working_set::{Host, HostState, Requirement, Resource, RunCondition};
 use super::Reader;
 use super::bundle_parameters::{ContainerPlan, ImpliedParameters, container};
 use super::document::{child, children, id};
@@ -246,6 +246,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             let mut parameters = vec![("port", plan.port().to_owned())];
             parameters.extend(host.map(|host| ("addr", host)));
             let mut connection = self.revised(resource, &parameters, CONNECTION_TIME_LIMIT);
+            connection.requires = Some(Requirement::Quorum);
             self.settle_replica_node(&mut replica, &container, &mut connection);
             replica.connection = Some(connection);
         }

@@ -84,15 +84,21 @@ impl<'a, 'i> Reader<'a, 'i> {
             return is_unknown.then_some("a colocation for a role that the other resource does not have");
         }
         roles.dependent?;
-        if self.set.resource(primary).is_group() && !score.is_infinite() {
-            Some("a colocation of a role with a group that need not be followed")
-        } else if has_roles(primary) && roles.dependent != roles.primary {
+        if has_roles(primary) && roles.dependent != roles.primary {
             Some("a colocation of two different roles")
         } else if roles.dependent == Some(Role::Unpromoted) && has_roles(primary) && score.is_infinite() {
             Some("a mandatory colocation of unpromoted instances with unpromoted ones")
+        } else if roles.dependent == Some(Role::Unpromoted)
+            && self.set.resource(primary).is_clone()
+            && !has_roles(primary)
+        {
+            Some("a colocation of unpromoted instances with a clone")
         } else if self.is_partial(primary, score) {
             Some("a colocation of a role with a clone that does not run everywhere, or apart from one")
-        } else if roles.dependent == Some(Role::Promoted) && self.has_times_of_membership() {
+        } else if roles.dependent == Some(Role::Promoted)
+            && !self.set.release.promotes_by_colocations_once()
+            && self.has_times_of_membership()
+        {
             Some(
                 "a colocation of promoted instances in a cluster of a release that follows it in another way",
             )
@@ -117,10 +123,15 @@ impl<'a, 'i> Reader<'a, 'i> {
         ColocatedRoles { primary: roles.primary.filter(|_| !is_without), ..roles }
     }
 
-    /// Returns true for a clone without roles, unless it has an instance for every host and must be with others.
+    /// Returns true for a clone without roles, unless it has an instance for every host and must be with others. What
+    /// keeps an instance from a host counts as far as it is configured.
     fn is_partial(&self, primary: ResourceIdx, score: AllocationScore) -> bool {
         let details = self.set.resource(primary);
-        let is_everywhere = details.members.len() >= self.set.hosts.len();
+        let locations = self.set.locations.iter().filter(|one| one.resource == primary);
+        let wanted = details.members.iter().filter(|one| !self.set.resource(**one).surplus).count();
+        let is_everywhere = wanted >= self.set.hosts.len()
+            && !details.stopped
+            && !locations.into_iter().any(|one| one.score < AllocationScore::ZERO);
         let is_plain = details.is_clone() && details.promotion.is_none();
         is_plain && (score != AllocationScore::INFINITY || !is_everywhere)
     }
