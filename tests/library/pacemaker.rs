@@ -77,6 +77,11 @@ pub(crate) fn with_bundles() -> BTreeSet<PathBuf> {
     recorded("bundles", 38)
 }
 
+/// Clusters with bundles beside other nodes than members, lost nodes, and constraints that name parts of bundles.
+pub(crate) fn with_bundles_beside_others() -> BTreeSet<PathBuf> {
+    recorded("bundles-beside", 15)
+}
+
 /// Clusters with bundles whose order of actions follows rules of its own.
 pub(crate) fn with_bundles_in_order() -> BTreeSet<PathBuf> {
     recorded("bundles-in-order", 18)
@@ -116,6 +121,7 @@ fn same_scores_same_places_same_order() {
         with_remote_nodes(),
         with_searched_remote_nodes(),
         with_bundles(),
+        with_bundles_beside_others(),
         with_bundles_in_order(),
         promoted(),
     ];

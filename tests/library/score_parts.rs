@@ -79,6 +79,7 @@ fn parts_of_recorded_clusters_add_up() {
         pacemaker::with_guests(),
         pacemaker::with_remote_nodes(),
         pacemaker::with_bundles(),
+        pacemaker::with_bundles_beside_others(),
         pacemaker::with_bundles_in_order(),
         pacemaker::promoted(),
     ];

@@ -43,6 +43,11 @@ impl Replica {
 }
 
 impl Bundle {
+    /// The instances inside of its containers.
+    pub(super) fn instances(&self) -> impl Iterator<Item = ResourceIdx> + '_ {
+        self.replicas.iter().filter_map(|replica| Some(replica.inside?.instance))
+    }
+
     /// The addresses of its containers.
     pub(super) fn addresses(&self) -> impl Iterator<Item = ResourceIdx> + '_ {
         self.replicas.iter().filter_map(|replica| replica.address)

@@ -1,7 +1,7 @@
 //! Placing bundles: the containers first, then the resources around each of them, then those inside.
 
 use super::additions::ScoreSource;
-use super::bundle::Bundle;
+use super::bundle::{Bundle, Replica};
 use super::index::ResourceIdx;
 use super::place::{Placer, PlacingState};
 use super::placing::PlacingEvent;
@@ -15,6 +15,7 @@ impl Placer<'_> {
         self.assign_instances(bundle.whole);
         let place = bundle.replicas.iter().find_map(|replica| self.place_of(replica.container));
         for replica in &bundle.replicas {
+            self.keep_connection_near(replica);
             replica.companions().for_each(|companion| self.assign(companion));
             if let Some(inside) = replica.inside {
                 let table = &mut self.tables[inside.instance.get()];
@@ -26,6 +27,21 @@ impl Placer<'_> {
         }
         self.progress[bundle.whole.get()] = PlacingState::Done(place);
         bundle.inner.into_iter().for_each(|inner| self.assign_inner(bundle, inner));
+    }
+
+    /// Keeps the connection to a container on a remote node where the connection to that node is.
+    fn keep_connection_near(&mut self, replica: &Replica) {
+        let (Some(inside), Some(host)) = (replica.inside, self.place_of(replica.container)) else { return };
+        let Some(parts) = self.set.host(host).guest else { return };
+        let near = self.place_of(parts.connection);
+        let table = &mut self.tables[inside.connection.get()];
+        let others: Vec<HostScore> = table
+            .iter()
+            .filter(|(host, _)| Some(*host) != near)
+            .map(|(host, _)| HostScore { host, score: AllocationScore::MINUS_INFINITY })
+            .collect();
+        others.iter().for_each(|other| table.set(other.host, other.score));
+        self.log.note(inside.connection, ScoreSource::Guest, others.into_iter());
     }
 
     /// Notes the scores of a bundle that has its place, as Pacemaker shows them once more.

@@ -266,8 +266,9 @@ impl Placer<'_> {
         InstanceRank {
             standing,
             more: details.also_on.len(),
-            // On a host that is to be fenced, failures no longer matter.
-            has_failed: self.has_failed(instance) && !self.set.host(host).state.unclean,
+            // On a host that is to be fenced, failures no longer matter, except those inside of containers.
+            has_failed: details.lost_inside
+                || self.has_failed(instance) && !self.set.host(host).state.unclean,
             wanted: Reverse(wanted.or_never(host)),
         }
     }

@@ -18,9 +18,10 @@ pub struct UnsearchedNode {
 
 impl Host {
     /// Returns true if the host can run resources now, before any is placed. A guest node that must be fenced gets its
-    /// VM restarted, and can run resources until then.
+    /// VM restarted, and can run resources until then. A node in a container cannot if its bundle is to stop.
     pub fn can_run(&self) -> bool {
         match self.guest {
+            Some(_) if self.replica && self.state.shutting_down => false,
             Some(parts) if !parts.is_remote_node() => self.lets_run() && self.state.online,
             _ => self.state.available(),
         }
@@ -132,14 +133,20 @@ impl WorkingSet {
     /// Keeps from guest nodes the managed resources that can never run there: VMs that are guest nodes, their
     /// connections, and fencing devices.
     pub(super) fn keep_from_guests(&mut self) {
-        let is_open = |(host, _): &(HostIdx, GuestParts)| !self.host(*host).replica;
+        let is_open = |(host, _): &(HostIdx, GuestParts)| {
+            let node = self.host(*host);
+            !node.replica || node.listed
+        };
         let guests: Vec<(HostIdx, GuestParts)> = self.guests().filter(is_open).collect();
         if guests.is_empty() {
             return;
         }
-        let parts = self.guests().filter(|(_, parts)| self.may_manage(parts.connection));
-        let mut kept: Vec<ResourceIdx> =
-            parts.flat_map(|(_, parts)| [parts.machine, parts.connection]).collect();
+        let managed = self.guests().filter(|(_, parts)| self.may_manage(parts.connection));
+        let of_guest = |(host, parts): (HostIdx, GuestParts)| {
+            let machine = (!self.host(host).replica).then_some(parts.machine);
+            machine.into_iter().chain([parts.connection])
+        };
+        let mut kept: Vec<ResourceIdx> = managed.flat_map(of_guest).collect();
         kept.extend(
             self.resource_indices().filter(|one| self.resource(*one).fences() && self.may_manage(*one)),
         );

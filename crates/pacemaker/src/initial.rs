@@ -25,6 +25,7 @@ impl WorkingSet {
         self.mark_kept_by_tickets();
         self.open_connections();
         self.open_replicas();
+        self.open_listed_replicas();
         for resource in self.resource_indices() {
             let scored = self.resource(resource).scores.iter();
             log.note(resource, ScoreSource::Host, scored.map(|(host, score)| HostScore { host, score }));
@@ -42,6 +43,7 @@ impl WorkingSet {
         self.add_promotion_wishes(log);
         self.noting(log, ScoreSource::Exclusive, Self::confine);
         self.noting(log, ScoreSource::Guest, Self::keep_from_guests);
+        self.noting(log, ScoreSource::Guest, Self::keep_from_strays);
     }
 
     /// Changes tables, and notes all differences with the same source.

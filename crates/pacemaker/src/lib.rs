@@ -57,6 +57,7 @@ pub mod score;
 mod sequence;
 mod shift;
 mod shown_order;
+mod strays;
 mod ticket_effects;
 pub mod tickets;
 pub mod transition;

@@ -222,8 +222,10 @@ impl Placer<'_> {
         let Some((host, parts)) = self.guests.iter().find(|(_, parts)| parts.connection == resource) else {
             return;
         };
-        let has_place = matches!(self.progress[parts.machine.get()], PlacingState::Done(Some(_)));
         let node = self.set.host(*host);
+        // A node in a container counts as soon as its connection has a place.
+        let needed = if node.replica { parts.connection } else { parts.machine };
+        let has_place = matches!(self.progress[needed.get()], PlacingState::Done(Some(_)));
         let counts = has_place && node.lets_run() && !node.is_given_up();
         self.preference.settle_guest(*host, counts);
         self.wishes.settle_guest(*host, counts);
@@ -288,7 +290,8 @@ impl Placer<'_> {
         let score = |host: HostIdx| table.or_never(host);
         let usable = |host: HostIdx| self.takes(host) && score(host) >= AllocationScore::ZERO;
         if let Some(own) = self.set.own_node(resource) {
-            let is_left = self.tables[resource.get()].or_never(own) >= AllocationScore::ZERO;
+            // A node without a place for its connection is as bad as a forbidden one: the first by name of these counts.
+            let is_left = best.host == own && score(own) >= AllocationScore::ZERO;
             record.host = is_left.then_some(own);
             record.decided_by = if is_left { DecidedBy::First } else { DecidedBy::None };
             return;
@@ -307,7 +310,7 @@ impl Placer<'_> {
             return;
         }
         let mut chosen = (best.host, DecidedBy::First);
-        // An instance that is told apart stays only if the host is first in all other ways.
+        // An instance that is told apart stays only if the host is first in all other ways. Containers have no such rule.
         let is_loose = details
             .instance_of
             .is_some_and(|clone| self.set.resource(clone).is_unique() && self.set.bundle(clone).is_none());

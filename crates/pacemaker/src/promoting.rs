@@ -31,8 +31,10 @@ impl Placer<'_> {
         let set = self.set;
         let Some(promotion) = &set.resource(clone).promotion else { return };
         let mut locations: HashMap<HostIdx, Vec<usize>> = HashMap::new();
+        // Those of a bundle count on the nodes in its containers.
+        let located = set.bundle_around(clone).unwrap_or(clone);
         for (at, location) in set.promotion_locations.iter().enumerate() {
-            if location.resource == clone {
+            if location.resource == located {
                 locations.entry(location.host).or_default().push(at);
             }
         }
@@ -107,14 +109,13 @@ impl Placer<'_> {
         self.events.push(PlacingEvent::Promotion { clone, scores, extra });
     }
 
-    /// Returns false for a guest node whose VM has no place, or none yet, and for a container that is to go.
+    /// Returns false for a guest node whose VM has no place, or none yet. A node in a container must have a container with
+    /// a place, and must not be closed.
     fn can_promote_on(&self, host: HostIdx) -> bool {
         let node = self.set.host(host);
-        if node.replica {
-            return self.wishes.available(host);
-        }
-        let parts = node.guest.filter(|parts| !parts.is_remote_node());
-        parts.is_none_or(|parts| self.place_of(parts.machine).is_some())
+        let Some(parts) = node.guest.filter(|parts| !parts.is_remote_node()) else { return true };
+        let is_open = !node.replica || node.lets_run() && !node.state.shutting_down;
+        self.place_of(parts.machine).is_some() && is_open
     }
 
     /// Adds the parts of an instance's own: the wish of its agent, locations and its colocations.

@@ -32,12 +32,40 @@ impl WorkingSet {
         replica.inside.map(|inside| inside.instance)
     }
 
+    /// The bundle around a clone.
+    pub(super) fn bundle_around(&self, clone: ResourceIdx) -> Option<ResourceIdx> {
+        self.bundles.iter().find(|bundle| bundle.inner == Some(clone)).map(|bundle| bundle.whole)
+    }
+
     /// The only node of an instance in a bundle.
     pub fn own_node(&self, resource: ResourceIdx) -> Option<HostIdx> {
         let clone = self.resource(resource).instance_of.filter(|clone| self.resource(*clone).in_bundle)?;
         let bundle = self.bundles.iter().find(|bundle| bundle.inner == Some(clone))?;
         let mut insides = bundle.replicas.iter().filter_map(|replica| replica.inside);
         insides.find(|inside| inside.instance == resource).map(|inside| inside.host)
+    }
+
+    /// Adds nodes in containers that the list of nodes has, too, to the scores of resources that come before them. The
+    /// nodes are closed to these. Only the bundle itself learns that later.
+    pub(super) fn open_listed_replicas(&mut self) {
+        let WorkingSet { bundles, resources, hosts, .. } = self;
+        let inner: Vec<ResourceIdx> = bundles.iter().flat_map(Bundle::instances).collect();
+        for bundle in bundles.iter() {
+            for (number, replica) in bundle.replicas.iter().enumerate() {
+                let Some(inside) = replica.inside.filter(|inside| hosts[inside.host.get()].listed) else {
+                    continue;
+                };
+                for at in (0..bundle.whole.get()).filter(|at| !inner.contains(&ResourceIdx::new(*at))) {
+                    resources[at].scores.set(inside.host, AllocationScore::MINUS_INFINITY);
+                }
+                for (at, earlier) in bundle.replicas[..=number].iter().enumerate() {
+                    let others = earlier.inside.filter(|_| at < number).map(|other| other.connection);
+                    for part in [Some(earlier.container), earlier.address, others].into_iter().flatten() {
+                        resources[part.get()].scores.set(inside.host, AllocationScore::ZERO);
+                    }
+                }
+            }
+        }
     }
 
     /// Returns true if a resource may run on a host without being known there. In a container, only the instance that

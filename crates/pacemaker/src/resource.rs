@@ -164,6 +164,8 @@ pub struct Resource {
     pub known_by: Option<HostIdx>,
     /// The condition in which it runs there.
     pub condition: RunCondition,
+    /// True for a container in which something runs that cannot be reached any more.
+    pub lost_inside: bool,
     /// True if it runs there in the promoted role.
     pub promoted: bool,
     /// True if a failure demotes it, whether it is promoted again or not.
@@ -236,6 +238,7 @@ impl Resource {
             released: false,
             known_by: None,
             condition: RunCondition::Sound,
+            lost_inside: false,
             promoted: false,
             demoted: false,
             unpromoted: false,

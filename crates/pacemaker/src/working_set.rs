@@ -66,6 +66,10 @@ pub struct Host {
     pub reconnects: bool,
     /// True for the node in a container of a bundle, where only one instance runs.
     pub replica: bool,
+    /// True if that node is in the list of nodes, too. Whatever comes before its bundle in the document then knows it.
+    pub listed: bool,
+    /// True for a remote node of the list of nodes that no resource connects to.
+    pub stray: bool,
 }
 
 /// The resources behind a guest node or a remote node.

@@ -92,13 +92,16 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.set.unsupported.append(&mut unsupported);
     }
 
-    /// Makes containers fail to which the connection was lost while their instances ran.
+    /// Makes containers fail whose instances ran although there is no sound connection to them.
     fn fail_used_containers(&mut self, replicas: &[Replica]) {
         for (replica, inside) in replicas.iter().filter_map(|replica| Some((replica, replica.inside?))) {
-            let is_lost = self.set.resource(inside.connection).condition == RunCondition::Failed;
+            let connection = self.set.resource(inside.connection);
+            let is_reached = connection.active.is_some_and(|host| self.set.host(host).state.online);
+            let is_lost = connection.condition == RunCondition::Failed || !is_reached;
             let is_used = self.set.resource(inside.instance).active == Some(inside.host);
             let container = &mut self.set.resources[replica.container.get()];
-            if is_lost && is_used && container.condition == RunCondition::Sound {
+            container.lost_inside = is_lost && is_used;
+            if container.lost_inside && container.condition == RunCondition::Sound {
                 container.condition = RunCondition::Failed;
             }
         }

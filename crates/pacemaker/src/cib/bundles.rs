@@ -29,15 +29,15 @@ const TIME_LIMIT: u64 = 20_000;
 pub(super) const UNMANAGED: &str = "a bundle that is not managed";
 const FROZEN: &str = "a bundle in a cluster without fencing devices that should fence";
 const HEALTH: &str = "a bundle in a cluster with node health";
-const GUESTS: &str = "a bundle beside guest nodes";
 const WITHOUT_QUORUM: &str = "a bundle, without quorum";
 const OPT_IN: &str = "a bundle in an opt-in cluster";
 const LIVE: &str = "containers that migrate live";
 const ADDRESSES: &str = "addresses of containers that are not followed";
 const NO_NETWORK: &str = "a resource in a bundle without a control port and addresses";
+const APART: &str = "a container on a guest or remote node that is not connected";
+const NAMED: &str = "a node in a container that the list of nodes has with another id or type";
 const STUCK: &str = "a container or its companion that is blocked after a failure";
 const TWICE: &str = "a container or its companion that runs on several nodes";
-const NAMED: &str = "a node in a container that the list of nodes has, too";
 
 /// A bundle while it is read.
 #[derive(Debug, Clone)]
@@ -60,6 +60,8 @@ pub(super) struct ReplicaDraft<'a, 'i> {
     pub(super) container: Option<Resource>,
     pub(super) address: Option<Resource>,
     pub(super) connection: Option<Resource>,
+    /// The element of the node in the list of nodes.
+    element: Option<Node<'a, 'i>>,
     /// The element of the node in the status.
     state: Option<Node<'a, 'i>>,
     /// True if the container and the connection both run, in any condition.
@@ -98,6 +100,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 container: None,
                 address: None,
                 connection: None,
+                element: None,
                 state: None,
                 runs: false,
             };
@@ -140,11 +143,19 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// The nodes in containers, with their elements in the status noted.
     pub(super) fn replica_hosts(&mut self, states: &HashMap<&'a str, Node<'a, 'i>>) -> Vec<Host> {
         let mut hosts = Vec::new();
+        let list = self.section("nodes");
+        let listed = |name: &str| {
+            let mut nodes = list.into_iter().flat_map(|nodes| children(nodes, "node"));
+            nodes.find(|node| node.attribute("uname") == Some(name))
+        };
         for bundle in self.bundles.iter_mut().filter(|bundle| bundle.inner.is_some()) {
             for replica in &mut bundle.replicas {
-                replica.state = states.get(replica.name.as_str()).copied();
-                let (id, name) = (replica.name.clone(), replica.name.clone());
-                hosts.push(Host { id, name, replica: true, ..Host::default() });
+                replica.element = listed(&replica.name);
+                let name = replica.name.clone();
+                let id = replica.element.map_or(name.as_str(), id).to_owned();
+                replica.state = states.get(id.as_str()).copied();
+                let listed = replica.element.is_some();
+                hosts.push(Host { id, name, replica: true, listed, ..Host::default() });
             }
         }
         hosts
@@ -181,20 +192,21 @@ impl<'a, 'i> Reader<'a, 'i> {
         let first = network.and_then(|network| network.attribute("ip-range-start"));
         let has_port = network.is_some_and(|network| network.has_attribute("control-port"));
         let last = first.and_then(|first| first.rsplit_once('.')?.1.parse::<usize>().ok());
-        let in_list = self.section("nodes").into_iter().flat_map(|nodes| children(nodes, "node"));
-        let mut listed = in_list.filter_map(|node| node.attribute("uname"));
+        let is_other = |node: Node<'_, '_>| {
+            node.attribute("type") != Some("remote") || node.attribute("id") != node.attribute("uname")
+        };
+        let mut elements = bundle.replicas.iter().filter_map(|replica| replica.element);
         let holds = [
             (bundle.replicas.len() > MOST_REPLICAS, super::clones::TOO_MANY),
             (!self.is_managed(metas), UNMANAGED),
             (self.set.frozen, FROZEN),
             (self.health.is_some(), HEALTH),
-            (!self.guests.is_empty(), GUESTS),
             (self.set.without_quorum.is_some(), WITHOUT_QUORUM),
             (!self.set.symmetric, OPT_IN),
             (metas.flag("allow-migrate", false), LIVE),
             (first.is_some() && last.is_none_or(|last| last + bundle.replicas.len() > 254), ADDRESSES),
             (bundle.inner.is_some() && !has_port && first.is_none(), NO_NETWORK),
-            (listed.any(|name| bundle.inner.is_some() && self.is_replica(name)), NAMED),
+            (elements.any(is_other), NAMED),
         ];
         holds.into_iter().filter(|(holds, _)| *holds).map(|(_, reason)| reason).collect()
     }
@@ -262,6 +274,13 @@ impl<'a, 'i> Reader<'a, 'i> {
         if resource.active.is_some_and(in_maintenance) {
             reasons.push(UNMANAGED);
         }
+        let is_apart = |host: HostIdx| {
+            let node = self.set.host(host);
+            !node.state.online && self.guests.iter().any(|guest| guest.name == node.name)
+        };
+        if resource.active.is_some_and(is_apart) {
+            reasons.push(APART);
+        }
         if resource.runs_twice() || !resource.left_on.is_empty() {
             reasons.push(TWICE);
         }
@@ -294,9 +313,14 @@ impl<'a, 'i> Reader<'a, 'i> {
         let unclean = both.iter().any(is_trouble);
         // The status of a node that is down does not count, unless it may be up after all.
         let state = replica.state.filter(|_| replica.runs || self.set.fencing);
-        let found = HostState { online: !unclean && replica.runs, unclean, ..HostState::default() };
-        connection.stopped |= self.settle_node(None, host, state, found);
-        let node = &mut self.set.hosts[host.get()];
-        (node.base, node.nameless) = (AllocationScore::of(REPLICA_BASE), false);
+        let online = !unclean && replica.runs;
+        let found = HostState {
+            online,
+            unclean,
+            shutting_down: online && connection.stopped,
+            ..HostState::default()
+        };
+        connection.stopped |= self.settle_node(replica.element, host, state, found);
+        self.set.hosts[host.get()].base = AllocationScore::of(REPLICA_BASE);
     }
 }

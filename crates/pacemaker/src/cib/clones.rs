@@ -6,7 +6,7 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::leading;
 use super::super::promotion::Promotion;
 use super::super::score::{AllocationScore, HostScore};
-use super::super::working_set::{Resource, ResourceForm, Revision, RunCondition};
+use super::super::working_set::{Host, Resource, ResourceForm, Revision, RunCondition};
 use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::fail_counts::failed_on;
@@ -202,7 +202,8 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// Number of hosts that are known as far as the document is read: nodes in containers are known with their bundles.
     pub(super) fn known_hosts(&self) -> usize {
-        self.set.hosts.iter().filter(|host| !host.replica || host.guest.is_some()).count()
+        let is_known = |host: &&Host| !host.replica || host.listed || host.guest.is_some();
+        self.set.hosts.iter().filter(is_known).count()
     }
 
     /// The places of the instances of a clone that are kept, and of the surplus ones, which get no other place. Those found

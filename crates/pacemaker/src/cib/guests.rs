@@ -125,7 +125,6 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// Finds the state of guest nodes by the hosts of their VMs and connections.
     pub(super) fn settle_guests(&mut self, defaults: &Properties<'a>) -> Result<()> {
-        self.settle_bundles(defaults)?;
         for at in 0..self.guests.len() {
             let guest = self.guests[at].clone();
             if guest.is_remote {
@@ -135,6 +134,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             let (connection, runs) = self.find_guest(&guest, defaults)?;
             (self.guests[at].connection, self.guests[at].runs) = (Some(connection), runs);
         }
+        // Containers can run on remote nodes.
+        self.settle_bundles(defaults)?;
         let guests = self.guests.iter().map(|guest| self.hosts[guest.name]);
         let replicas = self.set.host_indices().filter(|host| self.set.host(*host).replica);
         let hosts: Vec<HostIdx> = guests.chain(replicas).collect();

@@ -43,13 +43,13 @@ impl<'a, 'i> Reader<'a, 'i> {
             if !ids.insert(id) || !names.insert(name) {
                 return Err(wrong(self.source, node, "there is another node with this id or name"));
             }
+            let state = states.get(id).copied();
             if matches!(node.attribute("type"), Some("remote" | "ping")) {
                 if !guests.iter().any(|guest| guest.is(node)) && !self.is_replica(name) {
-                    self.report_unsupported(node, "a node that is no member of the cluster");
+                    hosts.extend(self.stray(node, name).map(|host| (host, None)));
                 }
                 continue;
             }
-            let state = states.get(id).copied();
             hosts.push((self.host(node, id, name, state), state));
         }
         for guest in &mut guests {
@@ -137,7 +137,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 && !guests.iter().any(is_guest)
                 && !self.is_replica(state.attribute("id").unwrap_or_default())
             {
-                self.report_unsupported(state, "a remote or guest node");
+                self.leftover_states.push(state);
                 continue;
             }
             if states.insert(required(self.source, state, "id")?, state).is_some() {

@@ -1,6 +1,7 @@
 //! Pacemaker's cluster information base (CIB): the XML document that describes a cluster, read into a [`WorkingSet`].
 //! Elements that are not supported (docs/pacemaker.md) are listed in [`WorkingSet::unsupported`].
 
+mod bundle_locations;
 mod bundle_parameters;
 mod bundle_resources;
 mod bundle_roles;
@@ -20,6 +21,7 @@ mod history;
 mod hosts;
 mod joining;
 mod keys;
+mod leftovers;
 mod locations;
 mod locks;
 mod lost;
@@ -213,6 +215,10 @@ struct Reader<'a, 'i> {
     given_up: HashSet<&'a str>,
     /// The supported bundles.
     bundles: Vec<BundleDraft<'a, 'i>>,
+    /// States of guest and remote nodes that neither the list of nodes nor a resource has.
+    leftover_states: Vec<Node<'a, 'i>>,
+    /// The remote nodes of the list of nodes that no resource connects to.
+    strays: Vec<Node<'a, 'i>>,
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
@@ -266,6 +272,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             guests: Vec::new(),
             given_up: HashSet::new(),
             bundles: Vec::new(),
+            leftover_states: Vec::new(),
+            strays: Vec::new(),
         }
     }
 
@@ -273,6 +281,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     fn working_set(mut self) -> Result<WorkingSet> {
         self.read_options();
         self.read_hosts()?;
+        self.name_leftovers();
         self.read_resources()?;
         self.read_orphans();
         self.lock_resources();
@@ -285,6 +294,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.set.colocations.append(&mut self.together);
         self.read_orders()?;
         self.name_constraints_of_bundles();
+        self.name_locations_of_bundles();
         self.name_other_constraints();
         self.look_on_guests();
         self.find_unfencing();

@@ -110,7 +110,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         let node = self.set.host(host);
         node.state.online
             || node.state.unclean
-            || self.is_remote_node(host) && (self.set.fencing || self.is_running_guest(host))
+            || self.set.fencing && !node.replica
+            || self.is_remote_node(host) && self.is_running_guest(host)
     }
 
     /// Returns true for a remote node whose resources are known although its connection failed, as nothing is fenced.

@@ -355,6 +355,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             released: false,
             known_by: None,
             condition: RunCondition::Sound,
+            lost_inside: false,
             promoted: false,
             demoted: false,
             unpromoted: false,
