@@ -100,9 +100,9 @@ impl<'a> Wishes<'a> {
         merged
     }
 
-    /// Adds the wishes of a primary to a table, and those of its dependents as far as they raise scores. No dependents
-    /// are followed behind a colocation with a score below 0. The primary's own wishes count even if they leave no
-    /// host, unless the colocation is optional and not below 0.
+    /// Adds the wishes of a primary to a table, and those of its dependents as far as they raise scores. Behind a
+    /// colocation with a score below 0, these are the dependents that keep away from the primary, too. The primary's own
+    /// wishes count even if they leave no host, unless the colocation is optional and not below 0.
     pub(super) fn added_by_gains(
         &mut self,
         tables: &[ScoreTable],
@@ -214,9 +214,6 @@ impl<'a> Wishes<'a> {
         }
         let counting = share.counting.behind();
         let may_lower = |share: &Share<'_>| counting == Counting::Gains && share.factor < 0.0;
-        if may_lower(&share) {
-            return Some(merged);
-        }
         for (other, next) in self.next(how.start(self.set, resource)) {
             if may_lower(&next) {
                 continue;
