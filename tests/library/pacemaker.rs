@@ -13,7 +13,7 @@ use htools::report::pacemaker::crm_simulate;
 /// Paths of the CIBs: whole clusters, and one for each rule.
 pub(crate) fn clusters() -> Vec<PathBuf> {
     let (whole, rules) = (documents("tests/fixtures/pacemaker"), documents("tests/fixtures/pacemaker/rules"));
-    assert_eq!((whole.len(), rules.len()), (40, 46));
+    assert_eq!((whole.len(), rules.len()), (40, 49));
     whole.into_iter().chain(rules).collect()
 }
 
@@ -29,17 +29,17 @@ pub(crate) fn on_several_nodes() -> BTreeSet<PathBuf> {
 
 /// Clusters in which lost nodes are fenced while some actions do not wait for that, or nodes are unfenced.
 pub(crate) fn with_fencing() -> BTreeSet<PathBuf> {
-    recorded("fencing", 16)
+    recorded("fencing", 21)
 }
 
 /// Clusters with clones.
 pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
-    recorded("clones", 51)
+    recorded("clones", 53)
 }
 
 /// Clusters with promotable clones, and with orders of other actions than starts.
 pub(crate) fn promoted() -> BTreeSet<PathBuf> {
-    recorded("promoted", 63)
+    recorded("promoted", 68)
 }
 
 /// Clusters with tickets.
@@ -72,9 +72,14 @@ pub(crate) fn with_searched_remote_nodes() -> BTreeSet<PathBuf> {
     recorded("remotes-in-order", 17)
 }
 
-/// Clusters with bundles. Only the consequences for places and changes are known.
+/// Clusters with bundles.
 pub(crate) fn with_bundles() -> BTreeSet<PathBuf> {
-    recorded("bundles", 18)
+    recorded("bundles", 33)
+}
+
+/// Clusters with bundles whose order of actions follows rules of its own.
+pub(crate) fn with_bundles_in_order() -> BTreeSet<PathBuf> {
+    recorded("bundles-in-order", 18)
 }
 
 /// A cluster read with its guest and remote nodes as hosts.
@@ -111,6 +116,7 @@ fn same_scores_same_places_same_order() {
         with_remote_nodes(),
         with_searched_remote_nodes(),
         with_bundles(),
+        with_bundles_in_order(),
         promoted(),
     ];
     for file in clusters().into_iter().chain(others.into_iter().flatten()) {

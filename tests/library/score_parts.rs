@@ -79,6 +79,7 @@ fn parts_of_recorded_clusters_add_up() {
         pacemaker::with_guests(),
         pacemaker::with_remote_nodes(),
         pacemaker::with_bundles(),
+        pacemaker::with_bundles_in_order(),
         pacemaker::promoted(),
     ];
     for file in pacemaker::clusters().into_iter().chain(recorded.into_iter().flatten()) {

@@ -107,6 +107,18 @@ fn same_actions_same_order_with_guest_nodes() {
 }
 
 #[test]
+fn same_actions_same_order_with_bundles() {
+    let mut compared = 0;
+    let bundles = [crate::pacemaker::with_bundles(), crate::pacemaker::with_bundles_in_order()];
+    for file in bundles.into_iter().flatten() {
+        let Ok(theirs) = fs::read_to_string(file.with_extension("dot")) else { continue };
+        has_their_order(&file, &theirs);
+        compared += 1;
+    }
+    assert!(compared >= 36, "{compared}");
+}
+
+#[test]
 fn rooms_are_freed_from_the_end_of_a_chain() {
     let (set, _, plan) = case("chain-migrate");
     assert_eq!(

@@ -33,14 +33,21 @@ impl Placer<'_> {
         let is_placed = matches!(self.progress[resource.get()], PlacingState::Done(_));
         if let Some(bundle) = self.set.bundle(resource).filter(|_| is_placed) {
             self.tell_bundle(bundle);
+            bundle.inner.into_iter().for_each(|inner| self.open_own_nodes(bundle, inner));
+            // Each instance is sent to its own node again, even if it is to be stopped.
+            let never = AllocationScore::MINUS_INFINITY;
+            for inside in bundle.replicas.iter().filter_map(|replica| replica.inside) {
+                if self.set.resource(inside.instance).scores.or_never(inside.host) > never {
+                    self.tables[inside.instance.get()].set(inside.host, AllocationScore::INFINITY);
+                }
+            }
         }
     }
 
-    /// Settles the clone inside of a bundle, whose instances have their places.
-    fn assign_inner(&mut self, bundle: &Bundle, inner: ResourceIdx) {
-        let set = self.set;
+    /// Opens the nodes in the containers of a bundle to the clone inside, and no others.
+    fn open_own_nodes(&mut self, bundle: &Bundle, inner: ResourceIdx) {
         let table = &mut self.tables[inner.get()];
-        for host in set.host_indices() {
+        for host in self.set.host_indices() {
             let is_own =
                 bundle.replicas.iter().any(|replica| replica.inside.is_some_and(|one| one.host == host));
             if is_own {
@@ -49,8 +56,13 @@ impl Placer<'_> {
                 table.set(host, AllocationScore::MINUS_INFINITY);
             }
         }
+    }
+
+    /// Settles the clone inside of a bundle, whose instances have their places.
+    fn assign_inner(&mut self, bundle: &Bundle, inner: ResourceIdx) {
+        self.open_own_nodes(bundle, inner);
         self.tell_scores(inner);
-        let instances = set.resource(inner).members.clone();
+        let instances = self.instance_sequence(inner);
         self.turns.insert(inner, instances.clone());
         let place = instances.iter().find_map(|instance| self.place_of(*instance));
         self.progress[inner.get()] = PlacingState::Done(place);
@@ -66,7 +78,7 @@ impl Placer<'_> {
         }
         if let Some(inner) = bundle.inner {
             shown.push(inner);
-            shown.extend(bundle.replicas.iter().filter_map(|replica| Some(replica.inside?.instance)));
+            shown.extend(self.in_turn(inner));
         }
         let scores = shown.into_iter().map(|one| (one, self.tables[one.get()].clone()));
         self.events.push(PlacingEvent::Bundle(scores.collect()));

@@ -83,15 +83,7 @@ impl Placer<'_> {
         let share = self.share_of_each_host(clone);
         let mut taken = HostCounts { counts: vec![0; set.hosts.len()], most: set.resource(clone).per_host() };
         for instance in &instances {
-            let Some(active) = set.resource(*instance).active else { continue };
-            // Nothing is tried on a guest node that is not up yet, or not up again.
-            if self.has_failed(*instance)
-                && !(set.release.tries_failed_groups() && set.resource(*instance).is_group())
-                || taken.counts[active.get()] >= share
-                || !self.is_up(active)
-            {
-                continue;
-            }
+            let Some(active) = self.may_try_to_stay(*instance, &taken, share) else { continue };
             if self.is_wanted(*instance, active) {
                 if set.release.retries_at_once() {
                     self.try_until_it_stays(clone, *instance, active, &mut taken);
@@ -103,12 +95,43 @@ impl Placer<'_> {
                 self.wishes.double(*instance);
             }
         }
+        self.consult_for_surplus(clone, &taken, share);
         for instance in &instances {
             if self.progress[instance.get()] == PlacingState::Waiting {
                 self.assign_instance(clone, *instance, &mut taken);
             }
         }
         instances
+    }
+
+    /// The host on which an instance runs, if it may be tried there before the others have their turn.
+    fn may_try_to_stay(&self, instance: ResourceIdx, taken: &HostCounts, share: usize) -> Option<HostIdx> {
+        let set = self.set;
+        let active = set.resource(instance).active?;
+        let is_tried_anyway = set.release.tries_failed_groups() && set.resource(instance).is_group();
+        let has_failed = self.has_failed(instance) && !is_tried_anyway;
+        // Nothing is tried on a guest node that is not up yet, or not up again.
+        (!has_failed && taken.counts[active.get()] < share && self.is_up(active)).then_some(active)
+    }
+
+    /// Notes the scores of bundles that surplus instances of a clone go by, which are tried as long as others have no
+    /// place.
+    fn consult_for_surplus(&mut self, clone: ResourceIdx, taken: &HostCounts, share: usize) {
+        let set = self.set;
+        if set.bundles.is_empty()
+            || taken.counts.iter().sum::<usize>() >= self.wanted_instances(clone).count()
+        {
+            return;
+        }
+        for instance in set.resource(clone).members.iter().filter(|one| set.resource(**one).surplus) {
+            let host = self.may_try_to_stay(*instance, taken, share);
+            if host.is_none_or(|host| !self.is_wanted(*instance, host)) {
+                continue;
+            }
+            for at in self.wishes.list(*instance, Towards::Primaries).to_vec() {
+                self.tell_bundle_again(set.colocations[at].primary);
+            }
+        }
     }
 
     /// The base score of a host, or minus infinity if it is away. Remote nodes count as if they were there.
@@ -185,7 +208,7 @@ impl Placer<'_> {
     /// anything now. Those that do not run follow, and last those that are unwanted where they are. Within the first
     /// two kinds, instances on one host only come first, then those without failures, then those that other resources
     /// want most on their host.
-    fn instance_sequence(&mut self, clone: ResourceIdx) -> Vec<ResourceIdx> {
+    pub(super) fn instance_sequence(&mut self, clone: ResourceIdx) -> Vec<ResourceIdx> {
         let set = self.set;
         let wanted = self.wanted_by_others(clone);
         let members = &set.resource(clone).members;
@@ -226,7 +249,9 @@ impl Placer<'_> {
             return InstanceRank { standing: Standing::Idle, ..InstanceRank::default() };
         };
         let is_good = self.tables[instance.get()].or_never(host) >= AllocationScore::ZERO;
-        let standing = match (is_good, self.wishes.available(host)) {
+        // A node in a container counts even if the container is to go.
+        let is_available = self.set.host(host).replica || self.wishes.available(host);
+        let standing = match (is_good, is_available) {
             (true, true) => Standing::Stays,
             (true, false) => Standing::Unavailable,
             (false, _) => {
@@ -339,7 +364,6 @@ impl Placer<'_> {
         active: HostIdx,
         taken: &mut HostCounts,
     ) {
-        let (records, events) = (self.records.len(), self.events.len());
         let table = self.tables[instance.get()].clone();
         let noted = self.log.additions(instance).to_vec();
         self.stays_on = Some(active);
@@ -351,7 +375,7 @@ impl Placer<'_> {
         if self.set.resource(instance).is_group() {
             return;
         }
-        self.take_back(instance, records, events);
+        self.take_back(instance);
         self.tables[instance.get()] = table;
         self.log.replace(instance, &noted);
         // Pacemaker quirk: the wishes of others count once for every try.
@@ -375,7 +399,6 @@ impl Placer<'_> {
         let mut avoided: Vec<HostIdx> = Vec::new();
         let placed: usize = taken.counts.iter().sum();
         for _ in placed..self.wanted_instances(clone).count() {
-            let (records, events) = (self.records.len(), self.events.len());
             for host in &avoided {
                 parts.iter().for_each(|part| self.forbid(*part, ScoreSource::Instance, *host));
             }
@@ -394,7 +417,7 @@ impl Placer<'_> {
                 // The parts of the group have had their turn.
                 self.progress[instance.get()] = PlacingState::Waiting;
             } else {
-                self.take_back(instance, records, events);
+                self.take_back(instance);
             }
             for ((part, table), noted) in parts.iter().zip(&tables).zip(&noted) {
                 self.tables[part.get()] = table.clone();
@@ -406,20 +429,34 @@ impl Placer<'_> {
         }
     }
 
-    /// Undoes the placement of an instance, whose records and events begin at these positions.
-    fn take_back(&mut self, instance: ResourceIdx, records: usize, events: usize) {
+    /// Undoes the placement of an instance. Its primaries keep their places.
+    fn take_back(&mut self, instance: ResourceIdx) {
         for part in self.set.parts_with(instance) {
             self.progress[part.get()] = PlacingState::Waiting;
-            self.by_resource[part.get()] = None;
-        }
-        let tried = self.records.split_off(records);
-        for event in &mut self.events[events..] {
-            let PlacingEvent::Primitive(at) = *event else { continue };
-            *event = PlacingEvent::Tried(Box::new(tried[at - records].clone()));
+            if let Some(at) = self.by_resource[part.get()].take() {
+                self.forget_record(at);
+            }
         }
         for (host, free) in self.taken_from.drain(..).rev() {
             self.preference.free[host.get()] = free;
             self.preference.placed[host.get()] -= 1;
+        }
+    }
+
+    /// Removes a record. What is told of it counts as a try.
+    fn forget_record(&mut self, at: usize) {
+        let tried = self.records.remove(at);
+        let behind = self.by_resource.iter_mut().flatten().filter(|other| **other > at);
+        behind.for_each(|other| *other -= 1);
+        for event in self.events.iter_mut().rev() {
+            match event {
+                PlacingEvent::Primitive(other) if *other > at => *other -= 1,
+                PlacingEvent::Primitive(other) if *other == at => {
+                    *event = PlacingEvent::Tried(Box::new(tried));
+                    break;
+                }
+                _ => {}
+            }
         }
     }
 }

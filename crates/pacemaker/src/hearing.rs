@@ -39,7 +39,7 @@ impl Placer<'_> {
             if !counts(set.colocations[at].score) {
                 continue;
             }
-            self.assign(set.colocations[at].primary);
+            self.assign_aside(set.colocations[at].primary);
             self.apply(resource, at);
         }
     }

@@ -100,9 +100,8 @@ impl<'a> Wishes<'a> {
         merged
     }
 
-    /// Adds the wishes of a primary to a table, and those of its dependents as far as they raise scores. Behind a
-    /// colocation with a score below 0, these are the dependents that keep away from the primary, too. The primary's own
-    /// wishes count even if they leave no host, unless the colocation is optional and not below 0.
+    /// Adds the wishes of a primary to a table, and those of its dependents as far as they raise scores. The primary's
+    /// own wishes count even if they leave no host, unless the colocation is optional and not below 0.
     pub(super) fn added_by_gains(
         &mut self,
         tables: &[ScoreTable],

@@ -57,6 +57,15 @@ pub(super) fn is_true(text: &str) -> bool {
     ["true", "on", "yes", "y", "1"].iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
+/// The truth that one of Pacemaker's words for it stands for.
+pub(super) fn truth(text: &str) -> Option<bool> {
+    let is_false = ["false", "off", "no", "n", "0"].iter().any(|word| text.eq_ignore_ascii_case(word));
+    match is_true(text) {
+        true => Some(true),
+        false => is_false.then_some(false),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -149,6 +149,13 @@ impl Placer<'_> {
         };
     }
 
+    /// Places a resource while an instance is tried on its host. The try concerns the instance alone.
+    pub(super) fn assign_aside(&mut self, resource: ResourceIdx) {
+        let (taken_from, stays_on) = (std::mem::take(&mut self.taken_from), self.stays_on.take());
+        self.assign(resource);
+        (self.taken_from, self.stays_on) = (taken_from, stays_on);
+    }
+
     fn assign_group(&mut self, group: ResourceIdx) {
         self.progress[group.get()] = PlacingState::Begun;
         if !self.set.release.members_share_colocations() {
@@ -283,7 +290,9 @@ impl Placer<'_> {
         }
         let mut chosen = (best.host, DecidedBy::First);
         // An instance that is told apart stays only if the host is first in all other ways.
-        let is_loose = details.instance_of.is_some_and(|clone| self.set.resource(clone).is_unique());
+        let is_loose = details
+            .instance_of
+            .is_some_and(|clone| self.set.resource(clone).is_unique() && self.set.bundle(clone).is_none());
         if let Some(active) = details.active
             && active != best.host
             && !is_loose

@@ -79,7 +79,9 @@ impl Placer<'_> {
             // Pacemaker quirk: a group that nobody manages does not count as promoted.
             let is_kept = set.resource(one.instance).is_primitive() && set.is_promoted(one.instance);
             let is_managed = set.primitives(&one.instance).iter().all(|part| set.is_managed(*part));
-            one.host.is_some() && one.score >= AllocationScore::ZERO && (is_kept || is_managed)
+            // Nothing is promoted in a container that is to go.
+            let stays = |host: HostIdx| !set.host(host).replica || self.wishes.available(host);
+            one.host.is_some_and(stays) && one.score >= AllocationScore::ZERO && (is_kept || is_managed)
         };
         // Pacemaker quirk: the total of an unmanaged clone has no limit.
         let is_limited = set.may_manage_by_itself(clone);
@@ -140,9 +142,10 @@ impl Placer<'_> {
         if set.primitives(&instance).iter().any(|part| set.resource(*part).promotion_failed) {
             score.add(PromotionSource::Failed, AllocationScore::MINUS_INFINITY);
         }
-        // Pacemaker quirk: colocations of a clone of groups count for none of them.
+        // Pacemaker quirk: up to 2.1.5, colocations of a clone of groups count for none of them.
+        let follows = set.resource(instance).is_primitive() || set.release.promotes_by_colocations_once();
         let own = self.wishes.list(instance, Towards::Primaries);
-        for at in own.iter().filter(|_| set.resource(instance).is_primitive()) {
+        for at in own.iter().filter(|_| follows) {
             let worth = self.role_worth(&set.colocations[*at], host);
             if worth != AllocationScore::ZERO {
                 score.add(PromotionSource::Colocation(*at), worth);
@@ -165,11 +168,14 @@ impl Placer<'_> {
         let agrees =
             places.iter().any(|place| self.wishes.agree(colocation.attribute.as_deref(), host, *place));
         let is_must = colocation.score == AllocationScore::INFINITY;
+        let dependent = self.set.clone_of(colocation.dependent).unwrap_or(colocation.dependent);
+        let interleaves = self.set.resource(dependent).interleaves_with(primary);
+        let is_clone = primary.is_clone() && self.set.bundle(colocation.primary).is_none();
         match (colocation.dependent_role, agrees) {
             // With a clone, any host is good enough for a mandatory colocation.
-            (Some(Role::Unpromoted), _) if is_must && primary.is_clone() => AllocationScore::ZERO,
+            (Some(Role::Unpromoted), _) if is_must && is_clone => AllocationScore::ZERO,
             (Some(Role::Promoted), _)
-                if is_must && primary.is_clone() && colocation.primary_role.is_none() =>
+                if is_must && is_clone && !interleaves && colocation.primary_role.is_none() =>
             {
                 AllocationScore::ZERO
             }
@@ -215,7 +221,8 @@ impl Placer<'_> {
                 one.add(PromotionSource::Clone, difference);
             }
         }
-        for towards in [Towards::Primaries, Towards::Dependents] {
+        let from_primaries = (!set.release.promotes_by_colocations_once()).then_some(Towards::Primaries);
+        for towards in from_primaries.into_iter().chain([Towards::Dependents]) {
             self.wishes.merging.forget();
             for at in self.wishes.list(clone, towards).to_vec() {
                 let colocation = &set.colocations[at];

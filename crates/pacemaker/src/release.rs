@@ -77,6 +77,12 @@ impl Release {
         self >= Release::V3_0
     }
 
+    /// Returns true if a colocation of promoted instances counts once for a promotion, for groups, too. Before, it counts
+    /// another time among the wishes of others, and not at all for groups.
+    pub(crate) fn promotes_by_colocations_once(self) -> bool {
+        self >= Release::V3_0
+    }
+
     /// Returns true if several hosts are fenced at the same time unless the cluster says otherwise.
     pub(crate) fn fences_concurrently(self) -> bool {
         self >= Release::V3_0
@@ -102,8 +108,19 @@ impl Release {
         self >= Release::V3_0
     }
 
-    /// Returns true if bundles have other scores and actions than in 2.1.5. The rules are not known.
-    pub(crate) fn places_bundles_otherwise(self) -> bool {
+    /// Returns true if, of several colocations between the same two resources, instances follow the first one first.
+    pub(crate) fn turns_equal_colocations(self) -> bool {
+        self < Release::V3_0
+    }
+
+    /// Returns true if the promotion scores of a container's host are those of the host that it has now, and not those of
+    /// the one where it is placed.
+    pub(crate) fn promotes_by_present_hosts(self) -> bool {
+        self < Release::V3_0
+    }
+
+    /// Returns true if colocations with bundles have other effects than in 2.1.5. Not all rules are known.
+    pub(crate) fn colocates_bundles_otherwise(self) -> bool {
         self >= Release::V3_0
     }
 

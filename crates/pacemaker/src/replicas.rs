@@ -16,12 +16,34 @@ impl WorkingSet {
         self.bundles.iter().find(|bundle| bundle.whole == whole)
     }
 
+    /// Returns true if the instances of a clone, or the containers of a bundle, go by those of another one on their own
+    /// hosts where they are colocated. With a bundle they always do.
+    pub(super) fn goes_by_instances(&self, dependent: ResourceIdx, primary: ResourceIdx) -> bool {
+        match self.bundle(primary) {
+            Some(_) => self.resource(dependent).is_clone(),
+            None => self.resource(dependent).interleaves_with(self.resource(primary)),
+        }
+    }
+
+    /// The instance that runs in a container.
+    pub(super) fn instance_inside(&self, container: ResourceIdx) -> Option<ResourceIdx> {
+        let bundle = self.bundle(self.resource(container).instance_of?)?;
+        let replica = bundle.replicas.iter().find(|replica| replica.container == container)?;
+        replica.inside.map(|inside| inside.instance)
+    }
+
     /// The only node of an instance in a bundle.
     pub fn own_node(&self, resource: ResourceIdx) -> Option<HostIdx> {
         let clone = self.resource(resource).instance_of.filter(|clone| self.resource(*clone).in_bundle)?;
         let bundle = self.bundles.iter().find(|bundle| bundle.inner == Some(clone))?;
         let mut insides = bundle.replicas.iter().filter_map(|replica| replica.inside);
         insides.find(|inside| inside.instance == resource).map(|inside| inside.host)
+    }
+
+    /// Returns true if a resource may run on a host without being known there. In a container, only the instance that
+    /// belongs there can.
+    pub(super) fn may_hide_on(&self, resource: ResourceIdx, host: HostIdx) -> bool {
+        !self.host(host).replica || self.own_node(resource) == Some(host)
     }
 
     /// Sets the scores of the resources inside of bundles. Each instance knows only its own node.

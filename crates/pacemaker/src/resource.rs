@@ -191,6 +191,8 @@ pub struct Resource {
     /// Hosts that were never searched for it, so that it may run there: lost hosts, if it need not wait for fencing,
     /// and hosts that must be unfenced first.
     pub unsure_on: Vec<HostIdx>,
+    /// True for a clone that tells its instances of what happens to the others.
+    pub notifies: bool,
     /// Guest nodes, remote nodes and nodes about to join that know nothing of it, so that it is looked for there.
     pub unknown_on: Vec<HostIdx>,
     /// True if it runs, and stays as it is because a ticket is not granted.
@@ -246,6 +248,7 @@ impl Resource {
             exclusive: None,
             requires: None,
             unsure_on: Vec::new(),
+            notifies: false,
             unknown_on: Vec::new(),
             maintenance: false,
             kept_by_ticket: false,

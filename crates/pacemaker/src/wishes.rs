@@ -80,10 +80,31 @@ impl<'a> Wishes<'a> {
         self.hand_to_instances(clone);
     }
 
-    /// Passes the colocations of a clone to its instances. If every host gets an instance anyway, only those with
-    /// negative scores count, and the mandatory ones of which the clone is the dependent, up to Pacemaker 2.1.5.
+    /// Passes the colocations of a clone to its instances.
     fn hand_to_instances(&mut self, clone: ResourceIdx) {
         self.paths.forget();
+        let set = self.set;
+        let HandedDown { primaries, dependents } = self.handed_down(clone);
+        let (primaries, dependents) = match set.release.turns_equal_colocations() {
+            true => (
+                turned(&primaries, |at| rank(set, set.colocations[at].primary)),
+                turned(&dependents, |at| rank(set, set.colocations[at].dependent)),
+            ),
+            false => (primaries, dependents),
+        };
+        for instance in &set.resource(clone).members {
+            self.primaries[instance.get()].clone_from(&primaries);
+            self.dependents[instance.get()].clone_from(&dependents);
+        }
+        let bundle = set.bundle(clone);
+        for replica in bundle.iter().flat_map(|bundle| &bundle.replicas) {
+            self.add_companions(replica);
+        }
+    }
+
+    /// The colocations of a clone that count for its instances. If every host gets an instance anyway, only those with
+    /// negative scores count, and the mandatory ones of which the clone is the dependent, up to Pacemaker 2.1.5.
+    fn handed_down(&self, clone: ResourceIdx) -> HandedDown {
         let set = self.set;
         let score = |at: &usize| set.colocations[*at].score;
         let (mut primaries, mut dependents) =
@@ -93,13 +114,7 @@ impl<'a> Wishes<'a> {
                 .retain(|at| score(at) < AllocationScore::ZERO || score(at) == AllocationScore::INFINITY);
             dependents.retain(|at| score(at) < AllocationScore::ZERO);
         }
-        for instance in &set.resource(clone).members {
-            self.primaries[instance.get()].clone_from(&primaries);
-            self.dependents[instance.get()].clone_from(&dependents);
-        }
-        if let Some(bundle) = set.bundle(clone) {
-            bundle.replicas.iter().for_each(|replica| self.add_companions(replica));
-        }
+        HandedDown { primaries, dependents }
     }
 
     /// Adds the wishes of an address to those that count for its container, and those of a connection unless the
@@ -121,9 +136,13 @@ impl<'a> Wishes<'a> {
     pub(super) fn double(&mut self, resource: ResourceIdx) {
         self.paths.forget();
         let set = self.set;
-        let times = |at: usize| if set.resource(set.colocations[at].dependent).in_bundle { 1 } else { 2 };
-        for list in [&mut self.primaries[resource.get()], &mut self.dependents[resource.get()]] {
-            *list = list.iter().flat_map(|at| std::iter::repeat_n(*at, times(*at))).collect();
+        let Some(clone) = set.resource(resource).instance_of else { return };
+        let HandedDown { primaries, dependents } = self.handed_down(clone);
+        for at in primaries {
+            insert(&mut self.primaries[resource.get()], at, |at| rank(set, set.colocations[at].primary));
+        }
+        for at in dependents {
+            insert(&mut self.dependents[resource.get()], at, |at| rank(set, set.colocations[at].dependent));
         }
     }
 
@@ -226,17 +245,31 @@ impl<'a> Wishes<'a> {
     }
 }
 
-/// Sort key of colocations: priority of the other side, then promotable clones before other clones, groups and
+/// The colocations of a clone that its instances have from it.
+struct HandedDown {
+    primaries: Vec<usize>,
+    dependents: Vec<usize>,
+}
+
+/// Sort key of colocations: priority of the other side, then bundles before promotable clones, other clones, groups and
 /// primitives, then its id.
 fn rank(set: &WorkingSet, resource: ResourceIdx) -> (Reverse<AllocationScore>, u8, &str) {
     let details = set.resource(resource);
     let form = match details.form {
-        ResourceForm::Clone { .. } if details.promotion.is_some() => 0,
-        ResourceForm::Clone { .. } => 1,
-        ResourceForm::Group { .. } => 2,
-        ResourceForm::Primitive => 3,
+        ResourceForm::Clone { .. } if set.bundle(resource).is_some() => 0,
+        ResourceForm::Clone { .. } if details.promotion.is_some() => 1,
+        ResourceForm::Clone { .. } => 2,
+        ResourceForm::Group { .. } => 3,
+        ResourceForm::Primitive => 4,
     };
     (Reverse(details.priority), form, details.id.as_str())
+}
+
+/// The colocations of a list, those of the same rank in the opposite order.
+fn turned<K: Ord>(list: &[usize], rank: impl Fn(usize) -> K) -> Vec<usize> {
+    let mut turned = Vec::with_capacity(list.len());
+    list.iter().for_each(|at| insert(&mut turned, *at, &rank));
+    turned
 }
 
 /// Inserts a colocation before the first one of the same or a later rank.

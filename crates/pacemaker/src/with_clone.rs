@@ -17,21 +17,14 @@ impl Placer<'_> {
         if !matches!(self.progress[colocation.primary.get()], PlacingState::Done(_)) {
             return;
         }
-        let instances = match self.by_promotion.get(&colocation.primary) {
-            Some(instances) => instances.clone(),
-            None => {
-                let members = &set.resource(colocation.primary).members;
-                self.turns.get(&colocation.primary).unwrap_or(members).clone()
-            }
-        };
+        let instances = self.in_turn(colocation.primary).to_vec();
         // Blocked instances attract no one.
         let is_blocked = |part: &ResourceIdx| set.resource(*part).is_blocked();
         let touched = instances.iter().filter(|one| !set.primitives(one).iter().any(is_blocked));
         let touched = touched.filter(|one| self.has_role(**one, role));
         let places: Vec<HostIdx> = touched.filter_map(|one| self.whole_place(*one)).collect();
         let is_must = colocation.score == AllocationScore::INFINITY;
-        let interleaves =
-            set.resource(colocation.dependent).interleaves_with(set.resource(colocation.primary));
+        let interleaves = set.goes_by_instances(colocation.dependent, colocation.primary);
         if is_aside && !interleaves {
             return;
         }
@@ -41,7 +34,13 @@ impl Placer<'_> {
             let hosts = self.preference.sorted(hosts, table, None);
             let near = hosts.into_iter().find(|host| places.contains(host));
             // A role that the clone does not have matters only if no instance has a place.
-            if near.is_some() && !is_aside || near.is_none() && is_must {
+            if near.is_none() && is_must && set.bundle(colocation.primary).is_some() {
+                let never = AllocationScore::MINUS_INFINITY;
+                for host in set.host_indices() {
+                    self.tables[resource.get()].add_or_set(host, never);
+                    self.log.note_one(resource, ScoreSource::With(at), host, never);
+                }
+            } else if near.is_some() && !is_aside || near.is_none() && is_must {
                 // In a group, the member that stands for it counts, and that may have no place.
                 let mut beside = instances.iter().filter(|one| {
                     near.is_some() && self.whole_place(**one) == near && self.has_role(**one, role)
@@ -62,15 +61,20 @@ impl Placer<'_> {
                     self.log.note_one(resource, ScoreSource::With(at), host, never);
                 }
             }
-            if colocation.primary_role.is_some() {
+            if colocation.primary_role.is_some() && set.bundle(colocation.primary).is_none() {
                 self.add_scores_in_role(resource, at);
             }
         } else {
+            let is_bundle = set.bundle(colocation.primary).is_some();
+            // Containers come by their numbers.
+            let instances = if is_bundle { &set.resource(colocation.primary).members } else { &instances };
             let in_role = instances.iter().filter(|one| self.has_role(**one, role));
             let firsts = in_role.filter_map(|one| set.member(*one, false));
             let mut places: Vec<Option<HostIdx>> = firsts.map(|first| self.place_of(first)).collect();
-            // Instances without a place had their turn last.
-            places.sort_by_key(Option::is_none);
+            if !is_bundle && !self.by_promotion.contains_key(&colocation.primary) {
+                // Instances without a place had their turn last.
+                places.sort_by_key(Option::is_none);
+            }
             match role {
                 Some(_) => self.apply_places(resource, at, &places),
                 None => places.into_iter().for_each(|place| self.apply_place(resource, at, place)),
@@ -78,12 +82,24 @@ impl Placer<'_> {
         }
     }
 
+    /// The instances of a clone: in the order of their promotion scores, or else of their turns, as far as they had them.
+    pub(super) fn in_turn(&self, clone: ResourceIdx) -> &[ResourceIdx] {
+        let sorted = self.by_promotion.get(&clone).or_else(|| self.turns.get(&clone));
+        sorted.unwrap_or(&self.set.resource(clone).members)
+    }
+
     /// Returns true if an instance has its place in a role. Any role fits if none is given.
     pub(super) fn has_role(&self, instance: ResourceIdx, role: Option<Role>) -> bool {
         let parts = self.set.primitives(&instance);
         let has_place = parts.iter().any(|part| self.place_of(*part).is_some());
-        let is_promoted = parts.iter().any(|part| self.promoted[part.get()]);
+        let is_promoted = parts.iter().any(|part| self.is_promoted(*part));
         role.is_none_or(|role| has_place && is_promoted == (role == Role::Promoted))
+    }
+
+    /// Returns true for a promoted primitive, and for the container of a promoted instance.
+    fn is_promoted(&self, primitive: ResourceIdx) -> bool {
+        let inside = self.set.instance_inside(primitive).unwrap_or(primitive);
+        self.promoted[inside.get()]
     }
 
     /// Adds to the scores of a resource those of the instances in the role of a colocation, each on its host. For an
@@ -110,13 +126,19 @@ impl Placer<'_> {
 
     /// Returns true if a colocation, which concerns one role of its dependents, does not count for their places.
     pub(super) fn concerns_promotion_alone(&self, colocation: &Colocation) -> bool {
-        let is_clone = self.set.resource(colocation.primary).is_clone();
-        let concerns = match colocation.dependent_role {
+        let primary = colocation.primary;
+        let is_clone = self.set.resource(primary).is_clone() && self.set.bundle(primary).is_none();
+        let attracts = colocation.score > AllocationScore::ZERO;
+        let dependent = self.set.clone_of(colocation.dependent).unwrap_or(colocation.dependent);
+        let promotion = &self.set.resource(dependent).promotion;
+        let stays_unpromoted = || promotion.as_ref().is_some_and(|promotion| promotion.unwanted);
+        match colocation.dependent_role {
             None => false,
-            Some(Role::Promoted) => !is_clone || colocation.score.is_infinite(),
+            Some(Role::Promoted) => attracts && (!is_clone || colocation.score.is_infinite()),
             // Pacemaker quirk: with a clone, the unpromoted role stands for any.
-            Some(Role::Unpromoted) => !is_clone,
-        };
-        concerns && colocation.score > AllocationScore::ZERO
+            Some(Role::Unpromoted) if is_clone => false,
+            // Pacemaker quirk: if the role is known before, attraction counts, and aversion does not.
+            Some(Role::Unpromoted) => attracts != stays_unpromoted(),
+        }
     }
 }

@@ -430,7 +430,13 @@ impl WorkingSet {
     /// Returns true if a colocation does not count for the places of its dependent. Pacemaker has this quirk for a role
     /// that the primary does not have.
     pub(super) fn counts_for_primary_alone(&self, colocation: &Colocation) -> bool {
-        colocation.primary_role.is_some() && self.resource(colocation.primary).promotion.is_none()
+        let Colocation { dependent, primary, score, .. } = *colocation;
+        // A resource that must be with a promoted container goes to it.
+        let goes_there = self.bundle(primary).is_some()
+            && score == AllocationScore::INFINITY
+            && !self.goes_by_instances(dependent, primary);
+        let has_roles = self.resource(primary).promotion.is_some() || goes_there;
+        colocation.primary_role.is_some() && !has_roles
     }
 
     /// Returns true if a lost host can be fenced. Without quorum, it must still be a member.

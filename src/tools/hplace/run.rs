@@ -43,11 +43,6 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
         output.flush()?;
         return Ok(ExitStatus::Success);
     }
-    let asks_for_order = options.forms.transition || options.forms.dot || options.forms.transition_xml;
-    if let Some(bundle) = set.bundles.first().filter(|_| asks_for_order) {
-        let id = &set.resource(bundle.whole).id;
-        bail!("bundle '{id}': the order of actions is not known for clusters with bundles");
-    }
     let asked = asked(set, options)?;
     let (strategy, placed) = best::placed(set, options)?;
     let plan = transition(set, strategy, &placed);

@@ -19,9 +19,9 @@ use htools_ganeti::input::error::Result;
 const WITH_CONTAINER: i64 = 10_000;
 
 /// Reasons why a bundle is not supported.
-const COLOCATION: &str = "a colocation with a bundle";
-const ORDER: &str = "an order with a bundle";
+const ORDER: &str = "an order of other actions than starts with a bundle";
 const TICKET: &str = "a ticket of a bundle";
+const HOSTS_BENEATH: &str = "promotion scores of the hosts of containers in Pacemaker 3.0";
 const ELSEWHERE: &str = "the resource in a bundle runs outside of its own container";
 
 impl<'a, 'i> Reader<'a, 'i> {
@@ -79,15 +79,13 @@ impl<'a, 'i> Reader<'a, 'i> {
         let set = &self.set;
         let is_bundle = |one: ResourceIdx| set.bundles.iter().any(|bundle| bundle.whole == one);
         let are_bundles = |resources: &[ResourceIdx]| resources.iter().any(|one| is_bundle(*one));
-        let colocations =
-            set.colocations.iter().filter(|one| is_bundle(one.dependent) || is_bundle(one.primary));
         let orders = set.orders.iter().filter(|one| is_bundle(one.first) || is_bundle(one.then));
+        let orders = orders.filter(|one| one.tasks != OrderedTasks::STARTS);
         let choices = set.choices.iter();
         let choices = choices.filter(|one| are_bundles(&one.firsts) || are_bundles(&one.dependents));
         let tickets = set.tickets.rules.iter().filter(|rule| is_bundle(rule.resource));
         let mut unsupported: Vec<Unsupported> =
-            colocations.map(|one| Unsupported::new("rsc_colocation", &one.id, COLOCATION)).collect();
-        unsupported.extend(orders.map(|one| Unsupported::new("rsc_order", &one.id, ORDER)));
+            orders.map(|one| Unsupported::new("rsc_order", &one.id, ORDER)).collect();
         unsupported.extend(choices.map(|one| Unsupported::new("rsc_order", &one.id, ORDER)));
         unsupported.extend(tickets.map(|one| Unsupported::new("rsc_ticket", &one.id, TICKET)));
         unsupported.dedup();
@@ -201,6 +199,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             }
             promotion.per_host = 1;
             let on_host = own.get("container-attribute-target") == Some("host");
+            if on_host && !self.set.release.promotes_by_present_hosts() {
+                self.report_unsupported(bundle.node, HOSTS_BENEATH);
+            }
             promotion.wishes = vec![self.replica_wishes(id(primitive), bundle, on_host)];
             inner.promotion = Some(promotion);
         }

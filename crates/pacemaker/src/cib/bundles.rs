@@ -7,7 +7,7 @@ use roxmltree::Node;
 use super::super::index::HostIdx;
 use super::super::number::leading;
 use super::super::score::AllocationScore;
-use super::super::working_set::{Host, HostState, Resource, RunCondition};
+use super::super::working_set::{Host, HostState, Requirement, Resource, RunCondition};
 use super::Reader;
 use super::bundle_parameters::{ContainerPlan, ImpliedParameters, container};
 use super::document::{child, children, id};
@@ -26,7 +26,6 @@ const CONNECTION_TIME_LIMIT: u64 = 30_000;
 const TIME_LIMIT: u64 = 20_000;
 
 /// Reasons why a bundle is not supported.
-const RELEASE: &str = "a bundle in Pacemaker 3.0";
 pub(super) const UNMANAGED: &str = "a bundle that is not managed";
 const FROZEN: &str = "a bundle in a cluster without fencing devices that should fence";
 const HEALTH: &str = "a bundle in a cluster with node health";
@@ -187,7 +186,6 @@ impl<'a, 'i> Reader<'a, 'i> {
         let holds = [
             (bundle.replicas.len() > MOST_REPLICAS, super::clones::TOO_MANY),
             (!self.is_managed(metas), UNMANAGED),
-            (self.set.release.places_bundles_otherwise(), RELEASE),
             (self.set.frozen, FROZEN),
             (self.health.is_some(), HEALTH),
             (!self.guests.is_empty(), GUESTS),
@@ -234,6 +232,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             let mut parameters = vec![("port", plan.port().to_owned())];
             parameters.extend(host.map(|host| ("addr", host)));
             let mut connection = self.revised(resource, &parameters, CONNECTION_TIME_LIMIT);
+            connection.requires = Some(Requirement::Quorum);
             self.settle_replica_node(&mut replica, &container, &mut connection);
             replica.connection = Some(connection);
         }

@@ -6,7 +6,7 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::leading;
 use super::super::promotion::Promotion;
 use super::super::score::{AllocationScore, HostScore};
-use super::super::working_set::{Requirement, Resource, ResourceForm, Revision, RunCondition};
+use super::super::working_set::{Resource, ResourceForm, Revision, RunCondition};
 use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::fail_counts::failed_on;
@@ -24,7 +24,6 @@ pub(super) const MOST: usize = 1_000_000;
 /// Reasons why a clone is not supported.
 const SURPLUS: &str = "more of its instances run than should, and nobody manages them";
 
-const LOST: &str = "more of its instances run than should, one on a lost node that need not be fenced first";
 pub(super) const TOO_MANY: &str = "more instances than can be followed";
 
 const APART: &str = "a clone of a group whose members need not be together";
@@ -45,6 +44,8 @@ struct RunningPart {
     demoted: bool,
     unpromoted: bool,
     promotion_failed: bool,
+    /// True on a lost host, if the clone gives its numbers to other instances.
+    given_up: bool,
 }
 
 /// A host of an instance. If several run there, they are told apart by their positions in its history.
@@ -52,6 +53,9 @@ struct RunningPart {
 struct InstancePlace {
     host: HostIdx,
     rank: usize,
+    /// Number of the only primitive that runs there, for what was given up. Without it, this is an instance of all those
+    /// that were not given up.
+    part: Option<usize>,
 }
 
 /// A primitive of a clone, and the hosts of its instances.
@@ -71,9 +75,13 @@ impl ClonePart<'_, '_> {
         &self.running[first..end]
     }
 
-    /// The instance that runs at a place.
-    fn at(&self, place: InstancePlace) -> Option<&RunningPart> {
-        self.on_host(place.host).get(place.rank)
+    /// The instance that runs at a place, for the primitive of this number.
+    fn at(&self, place: InstancePlace, number: usize) -> Option<&RunningPart> {
+        let is_meant = |one: &&RunningPart| match place.part {
+            Some(part) => part == number && one.given_up,
+            None => !one.given_up,
+        };
+        self.on_host(place.host).get(place.rank).filter(is_meant)
     }
 }
 
@@ -120,7 +128,13 @@ impl<'a, 'i> Reader<'a, 'i> {
     ) {
         for (number, host) in hosts.iter().copied().enumerate() {
             let runs = parts.primitives.iter().any(|part| !part.on_host(host).is_empty());
-            self.add_instance(clone, number, false, runs.then_some(InstancePlace { host, rank: 0 }), parts);
+            self.add_instance(
+                clone,
+                number,
+                false,
+                runs.then_some(InstancePlace { host, rank: 0, part: None }),
+                parts,
+            );
         }
     }
 
@@ -152,16 +166,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         if all.saturating_mul(parts.primitives.len() + 1) > MOST.saturating_sub(self.set.resources.len()) {
             reasons.push(TOO_MANY);
         }
-        let mut hosts = kept.iter().chain(&surplus).map(|place| place.host);
-        if !surplus.is_empty() && self.leaves_any_alone(hosts.clone(), &parts) {
+        let hosts = kept.iter().chain(&surplus).map(|place| place.host);
+        if !surplus.is_empty() && self.leaves_any_alone(hosts, &parts) {
             add_reason(&mut reasons, SURPLUS);
-        }
-        let needs_no_fencing = |part: &ClonePart<'a, 'i>| {
-            part.draft.resource.requires.is_some_and(|one| one < Requirement::Fencing)
-        };
-        let some_are_lost = hosts.any(|host| self.set.host(host).state.unclean);
-        if !surplus.is_empty() && some_are_lost && parts.primitives.iter().any(needs_no_fencing) {
-            add_reason(&mut reasons, LOST);
         }
         if !reasons.is_empty() {
             reasons.iter().for_each(|reason| self.report_unsupported(node, reason));
@@ -194,7 +201,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// Number of hosts that are known as far as the document is read: nodes in containers are known with their bundles.
-    fn known_hosts(&self) -> usize {
+    pub(super) fn known_hosts(&self) -> usize {
         self.set.hosts.iter().filter(|host| !host.replica || host.guest.is_some()).count()
     }
 
@@ -207,10 +214,17 @@ impl<'a, 'i> Reader<'a, 'i> {
     ) -> (Vec<InstancePlace>, Vec<InstancePlace>) {
         let (mut kept, mut surplus) = (Vec::new(), Vec::new());
         for host in self.set.status_order.iter().copied() {
-            let here = parts.primitives.iter().map(|part| part.on_host(host).len()).max().unwrap_or(0);
+            let is_counted = |one: &&RunningPart| !one.given_up;
+            let counted = parts.primitives.iter().map(|part| part.on_host(host).iter().filter(is_counted));
+            let here = counted.map(Iterator::count).max().unwrap_or(0);
             for rank in 0..here {
                 let list = if rank == 0 && kept.len() < count { &mut kept } else { &mut surplus };
-                list.push(InstancePlace { host, rank });
+                list.push(InstancePlace { host, rank, part: None });
+            }
+            for (number, part) in parts.primitives.iter().enumerate() {
+                let running = part.on_host(host).iter().enumerate();
+                let given_up = running.filter(|(_, one)| one.given_up);
+                surplus.extend(given_up.map(|(rank, _)| InstancePlace { host, rank, part: Some(number) }));
             }
         }
         (kept, surplus)
@@ -256,6 +270,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             node_max,
         };
         resource.managed = self.is_managed(metas);
+        resource.notifies = metas.flag("notify", false);
         resource
     }
 
@@ -295,6 +310,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             let mut draft = self.draft_primitive(inner, &inherited)?;
             reasons.append(&mut draft.reasons);
             let names = self.copies(id(inner));
+            let gives_up = self.gives_up_lost_instances(count, draft.resource.requires);
             let (mut running, mut changed_since, mut forgiven) = (Vec::new(), Vec::new(), 0);
             for name in &names {
                 // For instances, maintenance of their host does not count here.
@@ -324,6 +340,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                         demoted: places.roles.demoted.contains(host),
                         unpromoted: here.is_some_and(|record| record.history.unpromoted),
                         promotion_failed: places.roles.failed_promotion.contains(host),
+                        given_up: gives_up && self.set.host(*host).state.unclean,
                     });
                 }
                 forgiven += places.forgiven.len();
@@ -351,8 +368,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             failed.append(&mut failed_on(failures.into_iter(), draft.threshold));
             draft.settle_stickiness();
             let name = draft.resource.id.clone();
-            let traces =
+            let mut traces =
                 PartTraces::of(name, names, running.iter().map(|part| (part.host, part.name.clone())));
+            traces.gives_up = gives_up;
             primitives.push(ClonePart { draft, running, traces });
         }
         if primitives.is_empty() {
@@ -395,9 +413,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             self.push(Resource { id, instance_of: Some(clone), failed_on, surplus, ..group.resource.clone() })
         });
         let mut members = Vec::new();
-        for part in &parts.primitives {
+        for (at, part) in parts.primitives.iter().enumerate() {
             let draft = &part.draft;
-            let running = place.and_then(|place| part.at(place));
+            let running = place.and_then(|place| part.at(place, at));
             let condition = running.map(|running| running.condition);
             let is = |fact: fn(&RunningPart) -> bool| running.is_some_and(fact);
             let mut failed_on = parts.failed_on.clone();

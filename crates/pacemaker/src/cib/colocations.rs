@@ -1,12 +1,12 @@
 //! Reads colocation constraints.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use roxmltree::Node;
 
 use super::super::components::strong_components;
 use super::super::index::ResourceIdx;
-use super::super::number::{is_true, leading};
+use super::super::number::{leading, truth};
 use super::super::promotion::Role;
 use super::super::score::AllocationScore;
 use super::super::working_set::{Colocation, Unsupported};
@@ -76,6 +76,10 @@ impl<'a, 'i> Reader<'a, 'i> {
         roles: ColocatedRoles,
     ) -> Option<&'static str> {
         let has_roles = |resource: ResourceIdx| self.set.resource(resource).promotion.is_some();
+        let is_bundle = |resource: ResourceIdx| self.set.bundle(resource).is_some();
+        if is_bundle(dependent) || is_bundle(primary) {
+            return self.unknown_roles_of_bundle(dependent, primary, score, roles);
+        }
         if roles.dependent.is_some() && !has_roles(dependent) {
             return Some("a colocation for a role that the resource does not have");
         }
@@ -84,15 +88,21 @@ impl<'a, 'i> Reader<'a, 'i> {
             return is_unknown.then_some("a colocation for a role that the other resource does not have");
         }
         roles.dependent?;
-        if self.set.resource(primary).is_group() && !score.is_infinite() {
-            Some("a colocation of a role with a group that need not be followed")
-        } else if has_roles(primary) && roles.dependent != roles.primary {
+        if has_roles(primary) && roles.dependent != roles.primary {
             Some("a colocation of two different roles")
         } else if roles.dependent == Some(Role::Unpromoted) && has_roles(primary) && score.is_infinite() {
             Some("a mandatory colocation of unpromoted instances with unpromoted ones")
+        } else if roles.dependent == Some(Role::Unpromoted)
+            && self.set.resource(primary).is_clone()
+            && !has_roles(primary)
+        {
+            Some("a colocation of unpromoted instances with a clone")
         } else if self.is_partial(primary, score) {
             Some("a colocation of a role with a clone that does not run everywhere, or apart from one")
-        } else if roles.dependent == Some(Role::Promoted) && self.has_times_of_membership() {
+        } else if roles.dependent == Some(Role::Promoted)
+            && !self.set.release.promotes_by_colocations_once()
+            && self.has_times_of_membership()
+        {
             Some(
                 "a colocation of promoted instances in a cluster of a release that follows it in another way",
             )
@@ -110,6 +120,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         score: AllocationScore,
         roles: ColocatedRoles,
     ) -> ColocatedRoles {
+        if self.set.bundle(dependent).is_some() || self.set.bundle(primary).is_some() {
+            return self.counting_roles_of_bundle(dependent, primary, score, roles);
+        }
         let (dependent, primary) = (self.set.resource(dependent), self.set.resource(primary));
         let interleaves = dependent.interleaves_with(primary);
         let goes_by_all = primary.is_clone() && score == AllocationScore::INFINITY && !interleaves;
@@ -117,10 +130,15 @@ impl<'a, 'i> Reader<'a, 'i> {
         ColocatedRoles { primary: roles.primary.filter(|_| !is_without), ..roles }
     }
 
-    /// Returns true for a clone without roles, unless it has an instance for every host and must be with others.
+    /// Returns true for a clone without roles, unless it has an instance for every host and must be with others. What
+    /// keeps an instance from a host counts as far as it is configured.
     fn is_partial(&self, primary: ResourceIdx, score: AllocationScore) -> bool {
         let details = self.set.resource(primary);
-        let is_everywhere = details.members.len() >= self.set.hosts.len();
+        let locations = self.set.locations.iter().filter(|one| one.resource == primary);
+        let wanted = details.members.iter().filter(|one| !self.set.resource(**one).surplus).count();
+        let is_everywhere = wanted >= self.set.hosts.len()
+            && !details.stopped
+            && !locations.into_iter().any(|one| one.score < AllocationScore::ZERO);
         let is_plain = details.is_clone() && details.promotion.is_none();
         is_plain && (score != AllocationScore::INFINITY || !is_everywhere)
     }
@@ -136,7 +154,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// Leaves out colocations of clones with resources that, directly or through others, want to be with them, if a
-    /// clone of groups is among them.
+    /// clone of groups or a bundle is among them.
     fn leave_out_circles(&mut self) {
         let set = &mut self.set;
         let whole = |resource: ResourceIdx| set.resource(resource).group.unwrap_or(resource);
@@ -149,25 +167,27 @@ impl<'a, 'i> Reader<'a, 'i> {
             let details = set.resource(*clone);
             details.is_clone() && details.members.iter().any(|one| set.resource(*one).is_group())
         };
-        let of_groups: HashSet<usize> =
-            set.resource_indices().filter(has_groups).map(|clone| component[clone.get()]).collect();
-        let is_circle = |(dependent, primary): &(ResourceIdx, ResourceIdx)| {
+        let mut reasons: HashMap<usize, &str> = HashMap::new();
+        for clone in set.resource_indices().filter(has_groups) {
+            reasons.insert(component[clone.get()], "a clone of groups in a circle of colocations");
+        }
+        for bundle in &set.bundles {
+            reasons.insert(component[bundle.whole.get()], "a bundle in a circle of colocations");
+        }
+        let circle = |(dependent, primary): &(ResourceIdx, ResourceIdx)| {
             let own = component[dependent.get()];
             let is_closed = own == component[primary.get()];
-            set.resource(*dependent).is_clone() && is_closed && of_groups.contains(&own)
+            reasons.get(&own).copied().filter(|_| set.resource(*dependent).is_clone() && is_closed)
         };
-        let circles: Vec<bool> = ends.iter().map(is_circle).collect();
+        let circles: Vec<Option<&str>> = ends.iter().map(circle).collect();
         let (mut at, mut left_out) = (0, Vec::new());
         set.colocations.retain(|colocation| {
-            let is_kept = !circles[at];
-            if !is_kept {
-                left_out.push(colocation.id.clone());
-            }
+            let reason = circles[at];
+            left_out.extend(reason.map(|reason| Unsupported::new("rsc_colocation", &colocation.id, reason)));
             at += 1;
-            is_kept
+            reason.is_none()
         });
-        let reason = "a clone of groups in a circle of colocations";
-        set.unsupported.extend(left_out.iter().map(|id| Unsupported::new("rsc_colocation", id, reason)));
+        set.unsupported.append(&mut left_out);
     }
 
     /// Colocates the members of each set, and each set with the next one. A sequential set is represented by its first
@@ -243,8 +263,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             return Ok(());
         }
         let roles = self.counting_roles(dependent, primary, score, roles);
-        let influence =
-            constraint.attribute("influence").map_or(self.set.resource(dependent).critical, is_true);
+        let said = constraint.attribute("influence").and_then(truth);
+        let influence = said.unwrap_or(self.set.resource(dependent).critical);
         self.set.colocations.push(Colocation {
             id: id(constraint).to_owned(),
             dependent,
@@ -264,9 +284,9 @@ impl<'a, 'i> Reader<'a, 'i> {
 
 /// Roles of the two sides of a colocation; `None` for any.
 #[derive(Debug, Clone, Copy)]
-struct ColocatedRoles {
-    dependent: Option<Role>,
-    primary: Option<Role>,
+pub(super) struct ColocatedRoles {
+    pub(super) dependent: Option<Role>,
+    pub(super) primary: Option<Role>,
 }
 
 /// The role of a name in a colocation; `None` for any.

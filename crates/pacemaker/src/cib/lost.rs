@@ -37,6 +37,12 @@ impl Reader<'_, '_> {
         (resource.active, resource.also_on, resource.others_lost) = (Some(active), hosts, others_lost);
     }
 
+    /// Returns true if the instances of a clone with `count` of them that run on lost hosts count as surplus: if there are
+    /// fewer than hosts, and a part need not wait for fencing. Their numbers go to other instances at once.
+    pub(super) fn gives_up_lost_instances(&self, count: usize, requires: Option<Requirement>) -> bool {
+        count < self.known_hosts() && requires.is_some_and(|one| one < Requirement::Fencing)
+    }
+
     /// Notes the lost hosts for which such primitives must wait all the same, as these hosts tell nothing about them.
     fn find_unsure_hosts(&mut self) {
         let lost = self.set.host_indices().filter(|host| self.set.host(*host).state.unclean);
@@ -50,7 +56,7 @@ impl Reader<'_, '_> {
                     true => !self.tells_of(host, &details.id),
                     false => !is_known(&details.id) || self.is_of_another_instance(*resource, host),
                 };
-                details.is_primitive() && waits && is_unsure
+                details.is_primitive() && waits && is_unsure && self.set.may_hide_on(*resource, host)
             });
             for resource in waits.collect::<Vec<_>>() {
                 self.set.resources[resource.get()].unsure_on.push(host);
@@ -70,13 +76,17 @@ impl Reader<'_, '_> {
             || idle.contains(&NameMark::of(name.as_bytes()))
     }
 
-    /// Returns true if a host tells of another instance of a cloned group: the one that runs there, or else the first
-    /// that runs nowhere.
+    /// Returns true if a lost host tells of another instance of a cloned group: one that was given up, the one that runs
+    /// there, or else the first that runs nowhere.
     fn is_of_another_instance(&self, member: ResourceIdx, host: HostIdx) -> bool {
         let details = self.set.resource(member);
         let Some(group) = details.group else { return false };
         let Some(clone) = self.set.resource(group).instance_of else { return false };
         let instances = &self.set.resource(clone).members;
+        let count = instances.iter().filter(|one| !self.set.resource(**one).surplus).count();
+        if self.gives_up_lost_instances(count, details.requires) {
+            return true;
+        }
         let name = common(&details.id);
         let runs_there = |one: &ResourceIdx| self.set.resource(*one).active_hosts().any(|on| on == host);
         let is_same = |one: &ResourceIdx| common(&self.set.resource(*one).id) == name;
@@ -84,9 +94,12 @@ impl Reader<'_, '_> {
         if all.iter().any(|one| is_same(one) && runs_there(one)) {
             return !runs_there(&member);
         }
+        // Those that run on hosts further down in the status are not known yet.
+        let order = &self.set.status_order;
+        let before = &order[..order.iter().position(|one| *one == host).unwrap_or(order.len())];
         let is_idle = |instance: &&ResourceIdx| {
             let parts = self.set.primitives(instance);
-            parts.iter().all(|part| self.set.resource(*part).active_hosts().next().is_none())
+            parts.iter().all(|part| !self.set.resource(*part).active_hosts().any(|on| before.contains(&on)))
         };
         instances.iter().find(is_idle) != Some(&group)
     }

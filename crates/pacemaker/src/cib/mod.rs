@@ -3,6 +3,7 @@
 
 mod bundle_parameters;
 mod bundle_resources;
+mod bundle_roles;
 mod bundles;
 pub mod change;
 mod clones;

@@ -156,7 +156,12 @@ impl<'a, 'i> Reader<'a, 'i> {
         if lacks_role(first, tasks.first) || lacks_role(then, tasks.then) {
             return self.report_unsupported(constraint, "an order of promotions of a resource without roles");
         }
-        let of_instances = tasks.first == OrderedTask::Demote && self.set.resource(then).is_clone();
+        let is_clone = |resource: ResourceIdx| self.set.resource(resource).is_clone();
+        let of_instances = match (tasks.first, tasks.then) {
+            (OrderedTask::Demote, _) => is_clone(then),
+            (OrderedTask::Start, OrderedTask::Stop) => is_clone(first) || is_clone(then),
+            _ => false,
+        };
         if strength == OrderStrength::Mandatory && (of_instances || !are_followed(tasks, symmetrical)) {
             let reason = "a mandatory order of actions that are not followed in this combination";
             return self.report_unsupported(constraint, reason);
@@ -187,7 +192,7 @@ fn are_followed(tasks: OrderedTasks, symmetrical: bool) -> bool {
     use OrderedTask::{Demote, Promote, Start, Stop};
     match (tasks.first, tasks.then) {
         (Start | Promote, Start | Promote) | (Stop, Stop | Start) => true,
-        (Demote, Stop | Demote) => !symmetrical,
+        (Demote, Stop | Demote) | (Start, Stop) => !symmetrical,
         _ => false,
     }
 }

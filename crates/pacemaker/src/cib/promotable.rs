@@ -31,6 +31,8 @@ pub(super) struct PartTraces {
     active: Vec<(HostIdx, String)>,
     /// The same for further instances on these hosts.
     surplus: Vec<(HostIdx, String)>,
+    /// True if lost hosts tell of none of its instances, as those there are given up.
+    pub(super) gives_up: bool,
 }
 
 impl PartTraces {
@@ -40,7 +42,8 @@ impl PartTraces {
         copies: Vec<String>,
         running: impl Iterator<Item = (HostIdx, String)>,
     ) -> PartTraces {
-        let mut traces = PartTraces { name, copies, active: Vec::new(), surplus: Vec::new() };
+        let mut traces =
+            PartTraces { name, copies, active: Vec::new(), surplus: Vec::new(), gives_up: false };
         for (host, name) in running {
             let is_known = traces.active.last().is_some_and(|(last, _)| *last == host);
             let list = if is_known { &mut traces.surplus } else { &mut traces.active };
@@ -217,7 +220,8 @@ impl Reader<'_, '_> {
         }
         let active: HashSet<(HostIdx, &str)> =
             part.active.iter().map(|(host, name)| (*host, name.as_str())).collect();
-        let counts = |host: &HostIdx| self.is_heard(*host);
+        let is_given_up = |host: HostIdx| part.gives_up && self.set.host(host).state.unclean;
+        let counts = |host: &HostIdx| self.is_heard(*host) && !is_given_up(*host);
         let mut all = Vec::new();
         for host in self.set.status_order.iter().copied().filter(counts) {
             let histories = std::mem::take(&mut names[host.get()]).into_iter();

@@ -368,6 +368,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             exclusive: None,
             requires: requirement(metas),
             unsure_on: Vec::new(),
+            notifies: false,
             unknown_on: Vec::new(),
             kept_by_ticket: false,
             unsupported: false,

@@ -61,9 +61,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         };
         let concerned: Vec<ResourceIdx> = self.set.resource_indices().filter(may_be_there).collect();
         for (host, _) in &guests {
-            for resource in self.unknown_on(&concerned, *host) {
-                self.set.resources[resource.get()].unknown_on.push(*host);
-            }
+            let mut sought = self.unknown_on(&concerned, *host);
+            sought.retain(|resource| self.set.may_hide_on(*resource, *host));
+            sought.into_iter().for_each(|one| self.set.resources[one.get()].unknown_on.push(*host));
         }
     }
 

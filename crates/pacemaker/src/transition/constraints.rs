@@ -12,6 +12,7 @@ use super::action::ActionTask::{
     Demote, Fence, MigrateFrom, MigrateTo, Promote, Running, Shutdown, Start, Stop, Stopped, Unfence,
 };
 use super::actions::Actions;
+use super::bundles;
 use super::change::ResourceChanges;
 use super::connections;
 use super::wait::WaitReason;
@@ -223,7 +224,8 @@ impl Constraints<'_> {
             let mut acting = self.acting(instances, task);
             acting.retain(|(_, instance)| {
                 let by_place = self.changes.by_place[instance.get()];
-                if task == Start { by_place.starts_on() } else { by_place.stops_on() }.is_some()
+                bundles::restarts_alone(self.set, self.changes, *instance)
+                    || if task == Start { by_place.starts_on() } else { by_place.stops_on() }.is_some()
             });
             if task == Stop {
                 acting.reverse();
@@ -231,7 +233,16 @@ impl Constraints<'_> {
             // As for neighbors, nothing stops after an instance that migrates.
             let changes = self.changes;
             let is_free = |pair: &&[(usize, ResourceIdx)]| task == Stop && changes.get(pair[0].1).migrates();
-            let apart = acting.windows(2).filter(|pair| pair[0].0.abs_diff(pair[1].0) > 1);
+            // An instance that should start by its own place, but cannot, separates the others.
+            let is_stuck = |at: usize| {
+                let starts = changes.by_place[instances[at].get()].starts_on().is_some();
+                task == Start && starts && changes.lacks_its_place(instances[at])
+            };
+            let is_open = |pair: &&[(usize, ResourceIdx)]| {
+                let mut between = pair[0].0 + 1..pair[1].0;
+                task == Stop || !between.any(is_stuck)
+            };
+            let apart = acting.windows(2).filter(|pair| pair[0].0.abs_diff(pair[1].0) > 1).filter(is_open);
             for pair in apart.filter(|pair| !is_free(pair)) {
                 let (before, after) =
                     (self.actions.with(task, pair[0].1), self.actions.with(task, pair[1].1));
@@ -337,7 +348,8 @@ impl Constraints<'_> {
                 };
                 let start = self.actions.first_with(begins, resource);
                 self.actions.edge(fence, start, Strength::Must, why);
-                self.actions.edge(fence, self.actions.with(Promote, resource), Strength::Must, why);
+                let promotion = self.actions.with(Promote, resource).filter(|_| requires);
+                self.actions.edge(fence, promotion, Strength::Must, why);
             }
             let shutdown = self.set.coordinator.and_then(|host| self.actions.to(Shutdown, host));
             self.actions.edge(fence, shutdown, Strength::Must, why);

@@ -6,6 +6,7 @@ mod partial;
 mod remote_nodes;
 mod roles;
 mod state;
+mod stopping;
 mod unfencing;
 
 use self::state::{InducedChanges, InducedRole};
@@ -93,13 +94,24 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     ResourceChanges { by_resource: changes, by_place, causes, roles, unfenced }
 }
 
-/// Needs of resources in guest nodes for the VMs.
+/// Needs of resources in guest nodes for the VMs, and of instances in containers for their connections.
 fn guest_needs(set: &WorkingSet, placed: &AllPlaced) -> Vec<Need> {
     let mut needs = Vec::new();
     for (host, parts) in set.machines() {
         let there = set.resource_indices().filter(|resource| placed.host(*resource) == Some(host));
         let why = WaitReason::Machine(parts.machine);
-        needs.extend(there.map(|then| Need::of_starts(parts.machine, then, true, why)));
+        for then in there {
+            needs.push(Need::of_starts(parts.machine, then, true, why));
+            if set.host(host).replica {
+                // A restart of the connection does not matter.
+                needs.push(Need::of_starts(
+                    parts.connection,
+                    then,
+                    false,
+                    WaitReason::Connection(parts.connection),
+                ));
+            }
+        }
     }
     needs
 }
@@ -109,6 +121,7 @@ impl InducedChanges<'_> {
         let set = self.set;
         match (need.tasks.first, need.tasks.then) {
             (OrderedTask::Stop | OrderedTask::Demote, _) => return self.follow_need_of_stop(need),
+            (OrderedTask::Start, OrderedTask::Stop) => return self.follow_need_of_stopping(need),
             (_, OrderedTask::Stop | OrderedTask::Demote) => return,
             (_, OrderedTask::Promote) => return self.follow_need_of_promotion(need),
             (OrderedTask::Promote, _) => return self.follow_need_of_promoted(need),

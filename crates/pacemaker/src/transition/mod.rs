@@ -3,6 +3,7 @@
 
 pub(crate) mod action;
 mod actions;
+mod bundles;
 pub mod change;
 pub mod checker;
 mod choices;
@@ -11,6 +12,7 @@ mod connections;
 mod constraints;
 mod induced;
 pub(super) mod needs;
+mod notifications;
 mod ordered;
 mod own;
 mod remote_nodes;
@@ -73,7 +75,9 @@ pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> T
     let mut actions = Actions::default();
     own::add(set, &changes, &mut actions);
     roles::add(set, &changes, &mut actions);
+    bundles::add(set, &changes, &mut actions);
     constraints::add(set, &changes, &mut actions);
+    notifications::add(set, &changes, &mut actions);
     connections::add(set, &changes, &mut actions);
     choices::add(set, &changes, &mut actions);
     if strategy != Strategy::Default {

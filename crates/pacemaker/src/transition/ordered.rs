@@ -66,6 +66,8 @@ impl Constraints<'_> {
                 let sent = self.actions.first_with(&[MigrateTo, MigrateFrom], after.resource);
                 sent.or_else(|| self.actions.with(Start, after.resource))
             }
+            // A live migration does not wait for a start.
+            OrderedTask::Stop if before.task == OrderedTask::Start => self.actions.with(Stop, after.resource),
             OrderedTask::Stop => self.actions.first_with(&[MigrateTo, MigrateFrom, Stop], after.resource),
             _ => self.actions.with(after.tasks().0, after.resource),
         };

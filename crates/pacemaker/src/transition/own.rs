@@ -5,6 +5,7 @@ use super::super::shown_order::by_shown_name;
 use super::super::working_set::{GuestParts, Requirement, Resource, ResourceForm, RunCondition, WorkingSet};
 use super::action::{ActionTask, TransitionAction};
 use super::actions::Actions;
+use super::bundles;
 use super::change::{ResourceChange, ResourceChanges};
 use super::connections;
 use super::wait::WaitReason;
@@ -20,7 +21,10 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
         match set.resource(resource).form {
             ResourceForm::Group { .. } => group(set, changes, resource, actions),
             ResourceForm::Primitive => primitive(set, changes.get(resource), resource, actions),
-            ResourceForm::Clone { .. } => clone(set, changes, resource, actions),
+            ResourceForm::Clone { .. } => match set.bundle(resource) {
+                Some(bundle) => bundles::begin(set, changes, bundle, actions),
+                None => clone(set, changes, resource, actions),
+            },
         }
     }
     shut_down(set, changes, actions);
@@ -80,7 +84,7 @@ fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, ac
     }
     let stop = actions.with(ActionTask::Stop, resource);
     let stops = stops_on(set, change, resource);
-    for from in stops.iter().copied().filter(|from| waits_for_fencing(set, resource, *from)) {
+    for from in stops.iter().copied().filter(|from| ends_by_fencing(set, resource, *from)) {
         let fence = actions.to(ActionTask::Fence, from);
         // Of several stops, the one on the last host waits, too.
         for host in stops.last().into_iter().chain([&from]) {
@@ -96,8 +100,13 @@ fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, ac
 }
 
 /// Returns true if what ends on a host to be fenced ends only then. On a guest node, that holds for all resources.
-pub(super) fn waits_for_fencing(set: &WorkingSet, resource: ResourceIdx, host: HostIdx) -> bool {
+fn waits_for_fencing(set: &WorkingSet, resource: ResourceIdx, host: HostIdx) -> bool {
     set.host(host).guest.is_some() || set.requirement(resource) >= Requirement::Fencing
+}
+
+/// Like [`waits_for_fencing`], for an action alone: in a container, only the marks around the instances wait.
+pub(super) fn ends_by_fencing(set: &WorkingSet, resource: ResourceIdx, host: HostIdx) -> bool {
+    waits_for_fencing(set, resource, host) && !set.host(host).replica
 }
 
 /// All hosts on which a resource is stopped. If it runs on several, these are all but the one on which it continues.
@@ -204,7 +213,7 @@ fn clone(set: &WorkingSet, changes: &ResourceChanges, clone: ResourceIdx, action
 
 /// Returns true if a part of an instance starts anew, or would if what it needs ran. Pacemaker goes through the marks
 /// in both cases. A start that had begun and goes on does not count, but one that is given up does.
-fn begins(set: &WorkingSet, changes: &ResourceChanges, part: ResourceIdx) -> bool {
+pub(super) fn begins(set: &WorkingSet, changes: &ResourceChanges, part: ResourceIdx) -> bool {
     let (details, change) = (set.resource(part), changes.get(part));
     let is_given_up = details.condition == RunCondition::Starting && change.stops_on().is_some();
     let is_new = change.starts_on().is_some() && !change.goes_on(details);

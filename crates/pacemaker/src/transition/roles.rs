@@ -6,7 +6,7 @@ use super::action::ActionTask::{Demote, Demoted, Fence, Promote, Promoted, Runni
 use super::action::{ActionTask, TransitionAction};
 use super::actions::Actions;
 use super::change::{ResourceChanges, RoleChange};
-use super::own::waits_for_fencing;
+use super::own::ends_by_fencing;
 use super::wait::WaitReason;
 use htools_plan::graph::Strength;
 
@@ -52,7 +52,7 @@ fn primitive(set: &WorkingSet, changes: &ResourceChanges, part: ResourceIdx, act
     actions.edge(demote, stop, Strength::Must, why);
     actions.edge(demote, promote, Strength::Must, why);
     actions.edge(start, promote, Strength::Must, why);
-    if let Some(host) = demoted_on.filter(|host| waits_for_fencing(set, part, *host)) {
+    if let Some(host) = demoted_on.filter(|host| ends_by_fencing(set, part, *host)) {
         actions.edge(actions.to(Fence, host), demote, Strength::Must, WaitReason::Fencing(host));
     }
 }

@@ -59,7 +59,9 @@ impl InducedChanges<'_> {
         let now = self.of(resource);
         let then = self.set.resource(need.then);
         let interleaves = interleaves(then);
-        let goes_by_all = then.is_clone() && !interleaves;
+        // A bundle counts as one resource for those that come after it.
+        let goes_by_all =
+            then.is_clone() && !interleaves || !interleaves && self.set.bundle(need.first).is_some();
         let here = now.comes_to().or(now.runs_on());
         let instances = || self.set.resource(need.first).members.iter();
         let parts = |instance: &ResourceIdx| self.set.primitives(instance).into_owned();

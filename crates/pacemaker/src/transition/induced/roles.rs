@@ -24,9 +24,10 @@ impl InducedChanges<'_> {
         let role = self.roles[part.get()];
         let demotes = was && !matches!(change, ResourceChange::Held(_));
         let demotes = demotes && (change.stops_on().is_some() || !wanted || details.demoted);
-        // A restart for others leaves the promotion to the next transition.
+        // A restart for others leaves the promotion to the next transition, but for the container it does not.
         let by_place = self.by_place[part.get()];
-        let is_own = by_place.stops_on().is_some() || details.demoted;
+        let in_bundle = details.instance_of.is_some_and(|clone| self.set.resource(clone).in_bundle);
+        let is_own = by_place.stops_on().is_some() || details.demoted || in_bundle;
         let runs = change.runs_on().filter(|host| self.placed.host(part) == Some(*host));
         let promotes = wanted && runs.is_some() && (!was || demotes && is_own || role.again);
         // Without quorum, nobody is promoted.
