@@ -34,7 +34,7 @@ pub(crate) fn with_fencing() -> BTreeSet<PathBuf> {
 
 /// Clusters with clones.
 pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
-    recorded("clones", 52)
+    recorded("clones", 53)
 }
 
 /// Clusters with promotable clones, and with orders of other actions than starts.
@@ -64,12 +64,12 @@ pub(crate) fn with_guests() -> BTreeSet<PathBuf> {
 
 /// Clusters with remote nodes. Only the consequences for places and changes are known.
 pub(crate) fn with_remote_nodes() -> BTreeSet<PathBuf> {
-    recorded("remotes", 32)
+    recorded("remotes", 38)
 }
 
 /// Clusters with remote nodes on which all resources were looked for.
 pub(crate) fn with_searched_remote_nodes() -> BTreeSet<PathBuf> {
-    recorded("remotes-in-order", 16)
+    recorded("remotes-in-order", 17)
 }
 
 /// Clusters with bundles.

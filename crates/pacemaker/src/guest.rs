@@ -34,7 +34,8 @@ impl Host {
 
     /// Returns true if a guest node can run resources as soon as its VM runs.
     pub(super) fn lets_run(&self) -> bool {
-        !self.state.standby && !self.state.maintenance
+        let is_leaving = self.state.shutting_down && self.guest.is_some_and(GuestParts::is_remote_node);
+        !self.state.standby && !self.state.maintenance && !is_leaving
     }
 }
 
@@ -90,7 +91,7 @@ impl WorkingSet {
         });
         let on_lost = details.active.is_some_and(|on| self.host(on).state.unclean);
         let is_broken = details.active.is_some() && details.condition == RunCondition::Failed;
-        match on_lost && is_used || is_broken && !self.fencing {
+        match on_lost && is_used || is_broken {
             true => HostState { online: false, unclean: true, ..node.state },
             false => node.state,
         }

@@ -13,7 +13,7 @@ use super::fail_counts::failed_on;
 use super::promotable::{Instances, PartTraces};
 use super::properties::Properties;
 use super::resources::{GroupDraft, Inherited, PrimitiveDraft};
-use super::run_places::{UNDER_WAY, add_reason};
+use super::run_places::{INSTANCE_BEHIND, UNDER_WAY, add_reason};
 use super::unique_clones::UniqueClone;
 use super::value_rules::AgentKind;
 use htools_ganeti::input::error::Result;
@@ -318,6 +318,9 @@ impl<'a, 'i> Reader<'a, 'i> {
                 let places = self.find_run_places(name, &draft.rules, |_| draft.resource.managed, reasons);
                 if places.are_guessed() {
                     add_reason(reasons, UNDER_WAY);
+                }
+                if places.active.iter().any(|(host, _)| self.is_cut_off(*host)) {
+                    add_reason(reasons, INSTANCE_BEHIND);
                 }
                 failed.extend(
                     places

@@ -41,6 +41,8 @@ pub(super) struct FailureRules<'a> {
     defaults: Vec<(ValueRule<'a>, &'a str)>,
     /// True for the connection to a remote node. A failed stop only restarts it, as the node itself is fenced.
     pub(super) is_connection: bool,
+    /// True for such a connection if it is not managed. Then only the reactions to a failed start or probe count.
+    pub(super) is_unmanaged_connection: bool,
     /// Time after which a failure is forgotten, in seconds.
     pub(super) timeout: Option<i64>,
 }
@@ -54,14 +56,25 @@ impl FailureRules<'_> {
         }
     }
 
+    /// Returns true if the configured reaction to a failed operation counts.
+    fn counts(&self, key: OperationKey<'_>) -> bool {
+        !self.is_unmanaged_connection || is_first_contact(key)
+    }
+
     /// The reaction that the operation itself names.
     fn own_word(&self, key: OperationKey<'_>) -> Option<&str> {
+        if !self.counts(key) {
+            return None;
+        }
         let own = self.of_operations.iter().find(|(other, _)| *other == key);
         own.and_then(|(_, word)| *word)
     }
 
     /// The reaction by the defaults of all operations.
     fn default_word(&self, key: OperationKey<'_>) -> Option<&str> {
+        if !self.counts(key) {
+            return None;
+        }
         self.defaults.iter().find(|(rule, _)| rule.holds(Some(key))).map(|(_, word)| *word)
     }
 
@@ -71,16 +84,12 @@ impl FailureRules<'_> {
     }
 
     /// Returns true if a failed operation of a remote connection leaves the state of the remote node unknown, so that the
-    /// node is fenced. Configured reactions concern the connection only.
+    /// node is fenced. Configured reactions concern the connection only. A start or a probe tells nothing of the node.
     pub(super) fn loses_remote_node(&self, key: OperationKey<'_>) -> bool {
-        const KNOWN: [&str; 7] = ["ignore", "nothing", "block", "restart", "fence", "stop", "standby"];
-        key.name != "start" && !self.word(key).is_some_and(|word| KNOWN.contains(&word))
-    }
-
-    /// Returns true if an unmanaged connection counts as stopped after a failed operation.
-    pub(super) fn gives_up_connection(&self, key: OperationKey<'_>) -> bool {
-        key.name != "start"
-            && !self.word(key).is_some_and(|word| ["ignore", "nothing", "block"].contains(&word))
+        const KNOWN: [&str; 5] = ["ignore", "nothing", "block", "restart", "fence"];
+        let is_known =
+            |word: &str| KNOWN.contains(&word) || key.name != "stop" && ["stop", "standby"].contains(&word);
+        !is_first_contact(key) && !self.word(key).is_some_and(is_known)
     }
 
     /// Returns true for a recurring monitor of promoted instances.
@@ -119,6 +128,11 @@ impl FailureRules<'_> {
             _ => usual,
         }
     }
+}
+
+/// Returns true for a start or a probe.
+pub(super) fn is_first_contact(key: OperationKey<'_>) -> bool {
+    key.name == "start" || key.name == "monitor" && key.interval == 0
 }
 
 impl<'a, 'i> Reader<'a, 'i> {

@@ -10,7 +10,7 @@ use super::Reader;
 use super::document::{children, id};
 use super::guests::GuestDraft;
 use super::history::{OperationKey, RecordedState};
-use super::on_fail::FailureRules;
+use super::on_fail::{FailureRules, OnFail, is_first_contact};
 use super::properties::Properties;
 use super::resources::CONNECTION;
 use super::run_places::RunPlaces;
@@ -21,6 +21,9 @@ use htools_ganeti::input::error::Result;
 /// The parameter of a connection that delays its next start after a failure.
 const RECONNECT: &str = "reconnect_interval";
 
+/// Reason why a connection is not supported: Pacemaker blocks what is to start on the node.
+const BLOCKED: &str = "a failed connection that nobody touches, to a node without a status";
+
 /// Effects of a connection's failures.
 #[derive(Debug, Clone, Copy, Default)]
 struct ConnectionFailures {
@@ -30,6 +33,8 @@ struct ConnectionFailures {
     lost: bool,
     /// Its next start waits, if that is configured.
     waits: bool,
+    /// It is restarted or stopped.
+    restarts: bool,
     /// It counts as stopped if it is not managed.
     gives_up: bool,
 }
@@ -65,7 +70,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         let failures = self.connection_failures(guest.name, rules, &places);
         let runs = !places.active.is_empty();
         let state = guest.state.filter(|_| runs || self.set.fencing);
-        let is_unseen = self.set.fencing && guest.state.is_none();
+        let is_given_up = (failures.gives_up || places.stopped) && !draft.resource.managed;
+        let is_unseen = self.set.fencing && guest.state.is_none() && !is_given_up;
         let found = HostState {
             online: runs && !failures.failed,
             standby: false,
@@ -74,11 +80,14 @@ impl<'a, 'i> Reader<'a, 'i> {
             unclean: managed && self.set.fencing && failures.lost || is_unseen,
             joining: false,
         };
-        self.set.hosts[host.get()].reconnects = !runs || is_unseen;
-        let gives_up = self.settle_node(guest.element, host, state, found);
-        self.set.hosts[host.get()].state.shutting_down |= runs && gives_up;
+        self.set.hosts[host.get()].reconnects = !runs || is_unseen && !failures.restarts;
+        if runs && places.blocked && guest.state.is_none() && !draft.resource.stopped {
+            self.report_unsupported(guest.machine, BLOCKED);
+        }
+        let shuts_down = self.settle_node(guest.element, host, state, found);
+        self.set.hosts[host.get()].state.shutting_down |= runs && (shuts_down || is_given_up);
         let waits = failures.waits && self.waits_to_reconnect(guest.machine);
-        if gives_up || waits || failures.gives_up && !draft.resource.managed {
+        if shuts_down || waits || is_given_up {
             self.given_up.insert(guest.name);
         }
         Ok(runs)
@@ -119,6 +128,11 @@ impl<'a, 'i> Reader<'a, 'i> {
         !self.set.fencing && self.is_running_guest(host)
     }
 
+    /// Returns true for a remote node whose connection failed and that is not fenced.
+    pub(super) fn is_cut_off(&self, host: HostIdx) -> bool {
+        self.is_remote_node(host) && self.is_reached(host) && !self.set.host(host).state.online
+    }
+
     /// Failures of a connection on members of the cluster. A failure on a lost member is over with that member.
     fn connection_failures(
         &self,
@@ -132,7 +146,11 @@ impl<'a, 'i> Reader<'a, 'i> {
                 continue;
             }
             let is_lost = self.failed_so(name, *host, |key| rules.loses_remote_node(key));
-            failures.gives_up |= self.failed_so(name, *host, |key| rules.gives_up_connection(key));
+            failures.gives_up |= self.failed_so(name, *host, |key| !is_first_contact(key));
+            failures.restarts |= self.failed_so(name, *host, |key| {
+                let reaction = rules.of(key, self.set.fencing);
+                reaction <= OnFail::Restart || reaction == OnFail::Stop
+            });
             failures.waits |= is_lost;
             failures.failed |= self.set.host(*host).state.online;
             failures.lost |= is_lost && self.set.host(*host).state.online;

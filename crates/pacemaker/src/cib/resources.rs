@@ -298,6 +298,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 resource.stopped |= self.given_up.contains(resource.id.as_str());
                 resource.requires = Some(Requirement::Quorum);
                 rules.is_connection = true;
+                rules.is_unmanaged_connection = !resource.managed;
             } else {
                 reasons.push("it makes a remote node");
             }

@@ -88,6 +88,13 @@ impl RunPlaces {
 /// Reason why a clone is not supported while an instance migrates.
 pub(super) const UNDER_WAY: &str = "a live migration that has not come to its end";
 
+/// Reason why a resource is not supported: Pacemaker no longer uses the remote node.
+const FAILED_BEHIND: &str = "it failed on a remote node whose connection failed, without fencing";
+
+/// Reason why a clone is not supported: Pacemaker counts its instances in another way.
+pub(super) const INSTANCE_BEHIND: &str =
+    "an instance on a remote node whose connection failed, without fencing";
+
 impl Reader<'_, '_> {
     /// Operations of a primitive by host. Expired failures are marked as forgotten, if none is counted on the host.
     fn remembered(&self, name: &str, rules: &FailureRules<'_>) -> Vec<(HostIdx, RecordedState)> {
@@ -171,6 +178,9 @@ impl Reader<'_, '_> {
         let is_known = state.online || state.unclean || self.is_reached(host);
         // Resources on a lost host are gone with it. A guest node that must be restarted exists until then.
         let is_gone = !state.online && !self.is_running_guest(host);
+        if self.is_cut_off(host) && past.active && past.condition() == RunCondition::Failed {
+            add_reason(reasons, FAILED_BEHIND);
+        }
         let state = &mut self.set.hosts[host.get()].state;
         if is_gone && past.on_fail == OnFail::Block && !past.untouchable {
             past.on_fail = OnFail::Restart;
