@@ -256,14 +256,11 @@ fn recorded_state(operations: &mut [PastOperation<'_>]) -> RecordedState {
             // Cancelled operations and those below do not tell where it runs.
             (_, 1, _)
             | (b"notify" | b"meta-data" | b"reload" | b"reload-agent" | b"cancel" | b"delete", 0, 0) => {}
-            (b"start", 0, 0) => active = true,
-            (b"monitor", 0, 0) if !operation.is_recurring() || operation.expected() == Some(0) => {
-                active = true
-            }
+            (b"start" | b"monitor", 0, 0) if operation.is_success() => active = true,
             (b"monitor", 0, 7) if !operation.is_recurring() || operation.expected() == Some(7) => {
                 active = false
             }
-            (b"stop", 0, 0) => active = false,
+            (b"stop", 0, 0) if operation.is_success() => active = false,
             _ => return unsettled(operations),
         }
     }

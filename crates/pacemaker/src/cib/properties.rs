@@ -128,7 +128,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         rule.map_or(Some(ValueRule::Known(true)), |rule| ValueRule::of(rule, &self.clock, kind))
     }
 
-    /// Adds the names and values of a set.
+    /// Adds the names and values of a set. A name without a value is as good as none.
     pub(super) fn values(&mut self, set: Node<'a, 'i>, properties: &mut Properties<'a>) {
         for pair in children(set, "nvpair") {
             let Some(meant) = self.meant(pair) else {
@@ -137,7 +137,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             };
             // A pair that refers to another one may have a name of its own.
             let name = pair.attribute("name").or_else(|| meant.attribute("name"));
-            let value = meant.attribute("value").unwrap_or_default();
+            let Some(value) = meant.attribute("value") else { continue };
             properties.0.extend(name.filter(|_| !stands_for_none(value)).map(|name| (name, value)));
         }
     }
