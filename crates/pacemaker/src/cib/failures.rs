@@ -125,8 +125,7 @@ impl PastOutcome {
             self.on_fail = OnFail::Ignore;
             return;
         }
-        let is_expected = operation.expected == Some(0) || probes && operation.expected == Some(7);
-        if judged && operation.code == 0 && is_expected {
+        if operation.is_done() {
             match key.name {
                 "start" => {
                     (self.active, self.starting, self.promoted) = (true, false, false);

@@ -60,9 +60,10 @@ impl KeptOperation {
         self.status == -1
     }
 
-    /// Returns true if it succeeded.
+    /// Returns true if it succeeded, as was expected. A probe may also find what nobody expected.
     pub(super) fn is_done(&self) -> bool {
-        self.is_judged() && self.code == 0
+        let is_expected = self.expected == Some(0) || self.probes() && self.expected == Some(7);
+        self.is_judged() && self.code == 0 && is_expected
     }
 
     /// Returns true if it changes whether the resource runs, or found that it does not.

@@ -220,7 +220,7 @@ mod tests {
 
     const STATE: &str = r#"<cib><status><node_state id="1"><lrm id="1"><lrm_resources>
         <lrm_resource id="a" type="x"><lrm_rsc_op id="a0" operation="start" call-id="3" rc-code="0" op-status="0" transition-key="1:1:0:x"/></lrm_resource>
-        <lrm_resource id="b"/><lrm_resource id="c"><lrm_rsc_op id="c0" operation="stop" rc-code="1"/>
+        <lrm_resource id="b"/><lrm_resource id="c"><lrm_rsc_op id="c0" operation="stop" rc-code="1" op-status="0"/>
         </lrm_resource></lrm_resources></lrm></node_state></status></cib>"#;
 
     /// Yields a given number of bytes at a time.

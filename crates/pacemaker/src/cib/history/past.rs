@@ -102,12 +102,20 @@ impl PastOperation<'_> {
         is_earlier && self.key_part(3) == other.key_part(3)
     }
 
+    /// Its status. Without one it tells nothing, as if it was cancelled; one that is no number means that it goes on.
     pub(super) fn status(&self) -> i64 {
-        number(self.0[2]).unwrap_or(0)
+        match self.0[2] {
+            b"" => 1,
+            status => number(status).unwrap_or(-1),
+        }
     }
 
+    /// Its exit code; a missing one is 0.
     pub(super) fn code(&self) -> i64 {
-        number(self.0[3]).unwrap_or(-1)
+        match self.0[3] {
+            b"" => 0,
+            code => number(code).unwrap_or(-1),
+        }
     }
 
     pub(super) fn is_recurring(&self) -> bool {
