@@ -33,7 +33,7 @@ const LARGE: u64 = 10;
 /// Small clusters with special features, which follow. The entries combine clones, failed or unfinished operations,
 /// resources on several nodes, migrations that have begun, configurations changed since the start of resources, rare
 /// features, guest nodes, promotable clones, tickets, instances that are told apart, and bundles.
-const SPECIAL: [Special; 15] = [
+const SPECIAL: [Special; 16] = [
     Special { clones: true, most: 2, ..Special::of("with clones") },
     Special { failures: true, most: 1, ..Special::of("with failed operations") },
     Special { clones: true, failures: true, most: 3, ..Special::of("with both") },
