@@ -87,6 +87,11 @@ pub(crate) fn with_bundles_in_order() -> BTreeSet<PathBuf> {
     recorded("bundles-in-order", 18)
 }
 
+/// Clusters with resources that run in others.
+pub(crate) fn with_containers() -> BTreeSet<PathBuf> {
+    recorded("containers", 3)
+}
+
 /// A cluster read with its guest and remote nodes as hosts.
 fn with_guests_read(name: &str) -> WorkingSet {
     let path = |kind| format!("tests/fixtures/pacemaker/{kind}/{name}.xml");
@@ -123,6 +128,7 @@ fn same_scores_same_places_same_order() {
         with_bundles(),
         with_bundles_beside_others(),
         with_bundles_in_order(),
+        with_containers(),
         promoted(),
     ];
     for file in clusters().into_iter().chain(others.into_iter().flatten()) {

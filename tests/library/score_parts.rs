@@ -81,6 +81,7 @@ fn parts_of_recorded_clusters_add_up() {
         pacemaker::with_bundles(),
         pacemaker::with_bundles_beside_others(),
         pacemaker::with_bundles_in_order(),
+        pacemaker::with_containers(),
         pacemaker::promoted(),
     ];
     for file in pacemaker::clusters().into_iter().chain(recorded.into_iter().flatten()) {

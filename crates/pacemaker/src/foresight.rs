@@ -154,6 +154,7 @@ impl Foresight {
             resource.left_on.clone_from(&there.left_on);
             (resource.sent_to, resource.revision) = (there.sent_to, there.revision);
             resource.others_lost = there.others_lost;
+            resource.failed_inside = there.failed_inside;
             resource.kept_on.clone_from(&there.kept_on);
             (resource.active, resource.condition) = (there.active, there.condition);
             (resource.promoted, resource.demoted) = (there.promoted, there.demoted);

@@ -166,6 +166,10 @@ pub struct Resource {
     pub condition: RunCondition,
     /// True for a container in which something runs that cannot be reached any more.
     pub lost_inside: bool,
+    /// True if it restarts because of a failure of a resource that runs in it.
+    pub failed_inside: bool,
+    /// True if it runs in another resource. It is then never looked for where it is not known to run.
+    pub contained: bool,
     /// True if it runs there in the promoted role.
     pub promoted: bool,
     /// True if a failure demotes it, whether it is promoted again or not.
@@ -239,6 +243,8 @@ impl Resource {
             known_by: None,
             condition: RunCondition::Sound,
             lost_inside: false,
+            failed_inside: false,
+            contained: false,
             promoted: false,
             demoted: false,
             unpromoted: false,
@@ -299,7 +305,7 @@ impl Resource {
     /// Makes it run on this host only, or nowhere, in sound condition.
     pub(super) fn run_on(&mut self, host: Option<HostIdx>) {
         (self.active, self.condition, self.revision) = (host, RunCondition::Sound, Revision::None);
-        (self.promoted, self.demoted) = (false, false);
+        (self.promoted, self.demoted, self.failed_inside) = (false, false, false);
         self.also_on.clear();
         self.left_on.clear();
         self.kept_on.clear();

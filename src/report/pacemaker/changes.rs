@@ -112,8 +112,10 @@ pub(super) fn remarks(set: &WorkingSet, changes: &ResourceChanges, resource: Res
     let is_cause = cause.is_empty() && matches!(action, ResourceAction::Restart | ResourceAction::Reload);
     let changed = of.revision.subject().filter(|_| is_cause && of.condition != RunCondition::Failed);
     let changed = changed.map(|what| format!(" ({what} changed)")).unwrap_or_default();
+    let is_restart = cause.is_empty() && action == ResourceAction::Restart;
+    let failed = if is_restart && of.failed_inside { " (a resource in it failed)" } else { "" };
     let orphaned = if of.orphaned { " (no longer configured)" } else { "" };
-    cause + &changed + orphaned
+    cause + failed + &changed + orphaned
 }
 
 /// The state of a missing ticket, and the constraint that needs it.

@@ -71,13 +71,28 @@ impl Reader<'_, '_> {
         rules: &FailureRules<'_>,
         place: &RunPlaces,
     ) -> Vec<HostScore> {
-        let counted =
-            self.failures_of(name, rules).filter(|failed| !place.changed_since.contains(&failed.host));
-        let mut banned = if place.forgiven.is_empty() { failed_on(counted, threshold) } else { Vec::new() };
+        let counts = self.counted_failures(name, rules, place);
+        let mut banned = if place.forgiven.is_empty() { failed_on(counts, threshold) } else { Vec::new() };
+        banned.extend(self.bans(place));
+        banned
+    }
+
+    /// Fail counts of a primitive without those from before a change of its parameters.
+    pub(super) fn counted_failures(
+        &self,
+        name: &str,
+        rules: &FailureRules<'_>,
+        place: &RunPlaces,
+    ) -> impl Iterator<Item = HostScore> {
+        let counts = |failed: &HostScore| !place.changed_since.contains(&failed.host);
+        self.failures_of(name, rules).filter(counts)
+    }
+
+    /// Hosts from which a primitive is banned whatever its fail counts.
+    pub(super) fn bans(&self, place: &RunPlaces) -> Vec<HostScore> {
         let everywhere = place.stopped.then(|| self.set.host_indices()).into_iter().flatten();
         let hosts = place.banned.iter().chain(&place.unstopped).copied().chain(everywhere);
-        banned.extend(hosts.map(|host| HostScore { host, score: AllocationScore::INFINITY }));
-        banned
+        hosts.map(|host| HostScore { host, score: AllocationScore::INFINITY }).collect()
     }
 }
 

@@ -208,7 +208,14 @@ impl PastOutcome {
             self.active = !(stops || operation.probes());
             return;
         }
-        (self.active, self.starting) = (true, false);
+        // A resource that could not be stopped ends with its container.
+        let ends = stops && on_fail == OnFail::RestartContainer;
+        (self.active, self.starting) = (!ends, false);
+        if ends {
+            self.on_fail = self.on_fail.max(on_fail);
+            self.ignored = true;
+            return;
+        }
         self.banned |= operation.is_hard();
         self.unstopped |= stops;
         self.banned_everywhere |= fatal;

@@ -28,7 +28,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// Returns true if the status has a history of a resource, whatever its outcome.
-    fn is_recorded(&self, name: &str) -> bool {
+    pub(super) fn is_recorded(&self, name: &str) -> bool {
         let mark = NameMark::of(name.as_bytes());
         !self.records_of(name).is_empty() || self.idle.iter().any(|idle| idle.names().contains(&mark))
     }

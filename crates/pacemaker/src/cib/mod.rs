@@ -9,6 +9,7 @@ mod bundles;
 pub mod change;
 mod clones;
 mod colocations;
+mod containers;
 mod dates;
 pub(super) mod document;
 mod elements;
@@ -59,6 +60,7 @@ use super::number::{is_true, leading, truth};
 use super::score::{AllocationScore, ScoreTable};
 use super::working_set::{Colocation, FenceAction, QuorumPolicy, Strategy, Unsupported, WorkingSet};
 use bundles::BundleDraft;
+use containers::{Contained, ContainerFailures, ContainerTie};
 use dates::ClusterTime;
 pub use dates::parse_date;
 use document::{child, id};
@@ -215,6 +217,14 @@ struct Reader<'a, 'i> {
     given_up: HashSet<&'a str>,
     /// The supported bundles.
     bundles: Vec<BundleDraft<'a, 'i>>,
+    /// The resources that run in others.
+    contained: Vec<Contained<'a>>,
+    /// The resources that start after their containers.
+    container_ties: Vec<ContainerTie>,
+    /// Values of the meta attribute by which resources name their containers.
+    container_names: OnceCell<HashSet<&'a str>>,
+    /// Failures of resources that others name as their containers, by id.
+    container_failures: HashMap<String, ContainerFailures>,
     /// States of guest and remote nodes that neither the list of nodes nor a resource has.
     leftover_states: Vec<Node<'a, 'i>>,
     /// The remote nodes of the list of nodes that no resource connects to.
@@ -272,6 +282,10 @@ impl<'a, 'i> Reader<'a, 'i> {
             guests: Vec::new(),
             given_up: HashSet::new(),
             bundles: Vec::new(),
+            contained: Vec::new(),
+            container_ties: Vec::new(),
+            container_names: OnceCell::new(),
+            container_failures: HashMap::new(),
             leftover_states: Vec::new(),
             strays: Vec::new(),
         }
@@ -293,6 +307,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.read_colocations()?;
         self.set.colocations.append(&mut self.together);
         self.read_orders()?;
+        self.name_circles_of_containers();
         self.name_constraints_of_bundles();
         self.name_locations_of_bundles();
         self.name_other_constraints();

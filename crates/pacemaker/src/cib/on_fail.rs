@@ -20,6 +20,8 @@ pub(super) enum OnFail {
     Demote,
     /// The resource is restarted.
     Restart,
+    /// The resource is restarted, and before it the one in which it runs.
+    RestartContainer,
     /// The resource is left alone.
     Block,
     /// The resource is stopped everywhere.
@@ -43,6 +45,8 @@ pub(super) struct FailureRules<'a> {
     pub(super) is_connection: bool,
     /// True for such a connection if it is not managed. Then only the reactions to a failed start or probe count.
     pub(super) is_unmanaged_connection: bool,
+    /// True for a resource that runs in another one, which restarts after a failure.
+    pub(super) in_container: bool,
     /// Time after which a failure is forgotten, in seconds.
     pub(super) timeout: Option<i64>,
 }
@@ -112,6 +116,7 @@ impl FailureRules<'_> {
         let word = self.own_word(key).or_else(|| self.of_demotion(key)).or_else(|| self.default_word(key));
         let stops = key.name == "stop";
         let usual = match (stops && !self.is_connection, fencing) {
+            _ if self.in_container => OnFail::RestartContainer,
             (false, _) => OnFail::Restart,
             (true, true) => OnFail::Fence,
             (true, false) => OnFail::Block,

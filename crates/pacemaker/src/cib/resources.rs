@@ -4,11 +4,12 @@ use roxmltree::Node;
 
 use super::super::capacity::Capacities;
 use super::super::index::{HostIdx, ResourceIdx};
-use super::super::score::{AllocationScore, ScoreTable};
+use super::super::score::{AllocationScore, HostScore, ScoreTable};
 use super::super::working_set::{
     Charge, Colocation, MultipleActivePolicy, Requirement, Resource, ResourceForm, Revision, RunCondition,
 };
 use super::Reader;
+use super::containers::{ContainerFailures, NamedContainer};
 use super::document::{children, id, required, wrong};
 use super::failures::{PROMOTED, outcome};
 use super::history::RecordedState;
@@ -28,10 +29,6 @@ pub(super) const CONNECTION: &str = "ocf:pacemaker:remote";
 
 /// The meta attribute by which a VM names its guest node.
 pub(super) const GUEST: &str = "remote-node";
-
-/// Meta attributes that are not supported with this value; an empty one stands for all values.
-const METAS: [(&str, &str, &str); 2] =
-    [(GUEST, "", "it makes a guest node"), ("container", "", "it runs in another resource")];
 
 /// Properties that primitives inherit.
 pub(super) struct Inherited<'a, 'i> {
@@ -65,6 +62,8 @@ pub(super) struct PrimitiveDraft<'a, 'i> {
     pub(super) sources: Vec<Vec<Node<'a, 'i>>>,
     /// True for an instance of a promotable clone.
     pub(super) has_roles: bool,
+    /// The resource in which it runs, if any.
+    pub(super) container: Option<&'a str>,
 }
 
 impl<'a, 'i> PrimitiveDraft<'a, 'i> {
@@ -87,7 +86,16 @@ impl<'a, 'i> PrimitiveDraft<'a, 'i> {
             .map_or(AllocationScore::INFINITY, |_| metas.score("migration-threshold"));
         let timeout = metas.get("failure-timeout").map_or(0, milliseconds);
         rules.timeout = i64::try_from(timeout / 1000).ok().filter(|seconds| *seconds > 0);
-        PrimitiveDraft { resource, reasons, threshold, metas, rules, sources: Vec::new(), has_roles: false }
+        PrimitiveDraft {
+            resource,
+            reasons,
+            threshold,
+            metas,
+            rules,
+            sources: Vec::new(),
+            has_roles: false,
+            container: None,
+        }
     }
 }
 
@@ -125,6 +133,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             }
         }
         self.add_connections();
+        self.tie_contained();
         Ok(())
     }
 
@@ -225,7 +234,16 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// Finds the hosts of a primitive, and the reasons why it is not supported.
     pub(super) fn settle(&mut self, draft: PrimitiveDraft<'a, 'i>) -> (Resource, Vec<&'static str>) {
-        let PrimitiveDraft { mut resource, mut reasons, threshold, rules, metas, sources, has_roles } = draft;
+        let PrimitiveDraft {
+            mut resource,
+            mut reasons,
+            threshold,
+            rules,
+            metas,
+            sources,
+            has_roles,
+            container,
+        } = draft;
         let name = resource.id.clone();
         let managed_on = |blocked: bool| resource.managed && !blocked;
         let mut place = self.find_run_places(&name, &rules, managed_on, &mut reasons);
@@ -235,7 +253,13 @@ impl<'a, 'i> Reader<'a, 'i> {
         if !sources.is_empty() {
             place.changed_since = self.changed_since_failure(&sources, &name);
         }
-        resource.failed_on = self.banned_from(&name, threshold, &rules, &place);
+        let counts = self.counted_failures(&name, &rules, &place).collect::<Vec<HostScore>>();
+        let inside = container.and_then(|container| self.note_contained(&name, container, &place, &counts));
+        reasons.extend(inside);
+        let bans = self.bans(&place);
+        let failures = ContainerFailures { counts, threshold, is_forgiven: !place.forgiven.is_empty(), bans };
+        resource.failed_on = failures.banned_from();
+        self.note_container(&name, failures);
         self.settle_on(&mut resource, &place, metas.get("multiple-active"));
         if let Some(host) = resource.active.filter(|_| has_roles) {
             resource.promoted = place.roles.promoted.contains(&host);
@@ -284,14 +308,17 @@ impl<'a, 'i> Reader<'a, 'i> {
         resource.managed = self.is_managed(&metas);
         resource.utilization = self.utilization(&elements);
         resource.key_attributes = self.key_attributes(&elements);
-        let is_known = |meta: &str| meta == GUEST && self.guests.iter().any(|guest| guest.machine == node);
-        let mut reasons: Vec<&'static str> = METAS
-            .iter()
-            .filter(|(meta, value, _)| metas.get(meta).is_some_and(|is| value.is_empty() || is == *value))
-            .filter(|(meta, ..)| !is_known(meta))
-            .map(|(.., reason)| *reason)
-            .collect();
+        let is_guest = self.guests.iter().any(|guest| guest.machine == node);
+        let mut reasons = Vec::new();
+        if metas.get(GUEST).is_some() && !is_guest {
+            reasons.push("it makes a guest node");
+        }
+        let container = self.container_of(node, &metas);
+        if let NamedContainer::Unsupported(reason) = container {
+            reasons.push(reason);
+        }
         let mut rules = self.failure_rules(node, template);
+        rules.in_container = container != NamedContainer::None;
         if resource.agent == CONNECTION {
             if self.guests.iter().any(|guest| guest.machine == node) {
                 resource.allow_migrate |= metas.get("allow-migrate").is_none();
@@ -304,6 +331,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             }
         }
         let mut draft = PrimitiveDraft::new(resource, reasons, metas, rules);
+        if let NamedContainer::Primitive(name) = container {
+            draft.container = Some(name);
+        }
         draft.sources.push(elements);
         draft.sources.extend(inherited.wholes.iter().map(|whole| vec![*whole]));
         self.note_unfencing(node, &draft.resource, &draft.metas, &draft.sources);
@@ -357,6 +387,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             known_by: None,
             condition: RunCondition::Sound,
             lost_inside: false,
+            failed_inside: false,
+            contained: false,
             promoted: false,
             demoted: false,
             unpromoted: false,

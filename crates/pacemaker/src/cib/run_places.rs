@@ -54,6 +54,8 @@ pub(super) struct RunPlaces {
     pub(super) forgiven: Vec<HostIdx>,
     /// Hosts on which failures no longer count, as its parameters were changed after the last one.
     pub(super) changed_since: Vec<HostIdx>,
+    /// Hosts on which it failed so that its container must restart.
+    pub(super) failed_inside: Vec<HostIdx>,
 }
 
 impl RunPlaces {
@@ -218,6 +220,7 @@ impl Reader<'_, '_> {
         }
         places.blocked |= past.untouchable || (past.active && past.on_fail == OnFail::Block);
         places.stopped |= past.stopped;
+        places.failed_inside.extend((past.on_fail == OnFail::RestartContainer).then_some(host));
         places.forgiven.extend(past.ignored.then_some(host));
         places.unstopped.extend(past.unstopped.then_some(host));
         if past.banned_everywhere {

@@ -142,6 +142,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             let is_left_out =
                 self.unsought.contains(&(whole, host)) || self.unsought.contains(&(*resource, host));
             !details.orphaned
+                && !details.contained
                 && !is_left_out
                 && self.set.barred_by(*resource, host).is_none()
                 && !known.contains(&NameMark::of(common(&details.id).as_bytes()))

@@ -72,6 +72,11 @@ impl ResourceChange {
                 RunCondition::Sound if details.runs_too_often() && set.may_manage(resource) => {
                     ResourceChange::Restart(to)
                 }
+                RunCondition::Sound | RunCondition::Starting
+                    if details.failed_inside && set.is_managed(resource) =>
+                {
+                    ResourceChange::Restart(to)
+                }
                 RunCondition::Sound if details.revision.restarts() && set.is_managed(resource) => {
                     ResourceChange::Restart(to)
                 }
@@ -80,6 +85,8 @@ impl ResourceChange {
                     ResourceChange::Restart(to)
                 }
                 RunCondition::Sound | RunCondition::Blocked => ResourceChange::Stay(to),
+                // A failed resource that is not managed counts as running for others.
+                RunCondition::Failed if !set.may_manage(resource) => ResourceChange::Stay(to),
                 RunCondition::Failed => ResourceChange::Restart(to),
                 RunCondition::Supposed if !set.may_manage(resource) => ResourceChange::Idle,
                 RunCondition::Starting | RunCondition::Supposed => ResourceChange::Start(to),
