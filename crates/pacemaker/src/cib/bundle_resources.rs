@@ -43,6 +43,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             node_max: bundle.per_host,
         };
         whole.managed = self.is_managed(&metas);
+        whole.notifies = metas.flag("notify", false);
         let whole = self.add(node, whole)?;
         let mut replicas = Vec::new();
         for draft in &bundle.replicas {

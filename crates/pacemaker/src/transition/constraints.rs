@@ -139,7 +139,8 @@ impl Constraints<'_> {
     }
 
     /// The last action of a kind on a resource; for a group, the mark after its members. Members do not wait for that
-    /// of their own group.
+    /// of their own group. Pacemaker quirk: others do not wait for the end of a bundle that sends notifications, but for
+    /// its beginning.
     pub(super) fn end(
         &self,
         mark: ActionTask,
@@ -151,7 +152,8 @@ impl Constraints<'_> {
             return self.actions.with(own, resource);
         }
         let is_member = self.set.resource(waiting).group == Some(resource);
-        self.actions.with(mark, resource).filter(|_| !is_member)
+        let notifies = self.set.bundle(resource).is_some() && self.set.resource(resource).notifies;
+        self.actions.with(if notifies { own } else { mark }, resource).filter(|_| !is_member)
     }
 
     /// Adds the edges of a group. Its members act between its marks, one after the other.
