@@ -37,7 +37,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let metas = self.properties(node, "meta_attributes").or(defaults);
         let mut whole = self.bare(id(node), &metas);
         whole.form = ResourceForm::Clone {
-            interleave: false,
+            interleave: metas.flag("interleave", false),
             ordered: false,
             unique: true,
             node_max: bundle.per_host,
