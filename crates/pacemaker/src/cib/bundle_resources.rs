@@ -82,7 +82,14 @@ impl<'a, 'i> Reader<'a, 'i> {
         let are_bundles = |resources: &[ResourceIdx]| resources.iter().any(|one| is_bundle(*one));
         let orders = set.orders.iter().filter(|one| is_bundle(one.first) || is_bundle(one.then));
         let begins = |task| matches!(task, OrderedTask::Start | OrderedTask::Promote);
-        let orders = orders.filter(|one| !begins(one.tasks.first) || !begins(one.tasks.then));
+        let interleaves =
+            |one: ResourceIdx| matches!(set.resource(one).form, ResourceForm::Clone { interleave: true, .. });
+        // A clone that interleaves is not known to go by the promotions in containers.
+        let is_beside = |one: &StartOrder| {
+            one.tasks.first == OrderedTask::Promote && interleaves(one.then) && !is_bundle(one.then)
+        };
+        let orders =
+            orders.filter(|one| !begins(one.tasks.first) || !begins(one.tasks.then) || is_beside(one));
         let choices = set.choices.iter();
         let choices = choices.filter(|one| are_bundles(&one.firsts) || are_bundles(&one.dependents));
         let tickets = set.tickets.rules.iter().filter(|rule| is_bundle(rule.resource));

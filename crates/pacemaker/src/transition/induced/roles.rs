@@ -50,9 +50,13 @@ impl InducedChanges<'_> {
         parts.is_some_and(|parts| self.of(parts.machine).comes_up())
     }
 
-    /// Applies the need of a promotion for another resource.
+    /// Applies the need of a promotion for another resource. Pacemaker quirk: two bundles do not go by each other in
+    /// this.
     pub(super) fn follow_need_of_promotion(&mut self, need: &Need) {
         let set = self.set;
+        if set.bundle(need.first).is_some() && set.bundle(need.then).is_some() {
+            return;
+        }
         let firsts = match need.tasks.first {
             OrderedTask::Promote => set.primitives(&set.with_roles(need.first)).into_owned(),
             _ => set.primitives(&need.first).into_owned(),
@@ -93,13 +97,16 @@ impl InducedChanges<'_> {
         let firsts = set.primitives(&set.with_roles(need.first)).into_owned();
         let then = set.resource(need.then);
         let interleaves = matches!(then.form, ResourceForm::Clone { interleave: true, .. });
-        let goes_by_all = then.is_clone() && !interleaves;
+        // A bundle counts as one resource for those that come after it.
+        let is_whole = then.is_clone() || set.bundle(need.first).is_some();
+        let goes_by_all = is_whole && !interleaves;
         for member in set.primitives(&need.then).iter() {
             let now = self.of(*member);
             let here = now.comes_to().or(now.runs_on());
             let is_here = |host: Option<HostIdx>| host.is_some() && host == here;
             let is_promoted = |first: &ResourceIdx| {
-                self.counts_as_promoted(*first) && (!interleaves || is_here(self.beneath(self.of(*first).runs_on())))
+                self.counts_as_promoted(*first)
+                    && (!interleaves || is_here(self.beneath(self.of(*first).runs_on())))
             };
             let promotes = |first: &ResourceIdx| {
                 let on = self.role_change(*first).promoted_on;
