@@ -16,6 +16,11 @@ impl WorkingSet {
         self.bundles.iter().find(|bundle| bundle.whole == whole)
     }
 
+    /// The clone whose instances have the roles of a resource: for a bundle, that of the resource inside.
+    pub(super) fn with_roles(&self, resource: ResourceIdx) -> ResourceIdx {
+        self.bundle(resource).and_then(|bundle| bundle.inner).unwrap_or(resource)
+    }
+
     /// Returns true if the instances of a clone, or the containers of a bundle, go by those of another one on their own
     /// hosts where they are colocated. With a bundle they always do.
     pub(super) fn goes_by_instances(&self, dependent: ResourceIdx, primary: ResourceIdx) -> bool {

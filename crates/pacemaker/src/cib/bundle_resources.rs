@@ -6,7 +6,7 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::promotion::HostWishes;
 use super::super::score::AllocationScore;
 use super::super::working_set::{
-    Bundle, Colocation, GuestParts, OrderStrength, OrderedTasks, Replica, ReplicaNode, Resource,
+    Bundle, Colocation, GuestParts, OrderStrength, OrderedTask, OrderedTasks, Replica, ReplicaNode, Resource,
     ResourceForm, RunCondition, StartOrder, Unsupported,
 };
 use super::Reader;
@@ -19,7 +19,7 @@ use htools_ganeti::input::error::Result;
 const WITH_CONTAINER: i64 = 10_000;
 
 /// Reasons why a bundle is not supported.
-const ORDER: &str = "an order of other actions than starts with a bundle";
+const ORDER: &str = "an order of other actions than starts and promotions with a bundle";
 const TICKET: &str = "a ticket of a bundle";
 const HOSTS_BENEATH: &str = "promotion scores of the hosts of containers in Pacemaker 3.0";
 const ELSEWHERE: &str = "the resource in a bundle runs outside of its own container";
@@ -37,12 +37,13 @@ impl<'a, 'i> Reader<'a, 'i> {
         let metas = self.properties(node, "meta_attributes").or(defaults);
         let mut whole = self.bare(id(node), &metas);
         whole.form = ResourceForm::Clone {
-            interleave: false,
+            interleave: metas.flag("interleave", false),
             ordered: false,
             unique: true,
             node_max: bundle.per_host,
         };
         whole.managed = self.is_managed(&metas);
+        whole.notifies = metas.flag("notify", false);
         let whole = self.add(node, whole)?;
         let mut replicas = Vec::new();
         for draft in &bundle.replicas {
@@ -80,7 +81,15 @@ impl<'a, 'i> Reader<'a, 'i> {
         let is_bundle = |one: ResourceIdx| set.bundles.iter().any(|bundle| bundle.whole == one);
         let are_bundles = |resources: &[ResourceIdx]| resources.iter().any(|one| is_bundle(*one));
         let orders = set.orders.iter().filter(|one| is_bundle(one.first) || is_bundle(one.then));
-        let orders = orders.filter(|one| one.tasks != OrderedTasks::STARTS);
+        let begins = |task| matches!(task, OrderedTask::Start | OrderedTask::Promote);
+        let interleaves =
+            |one: ResourceIdx| matches!(set.resource(one).form, ResourceForm::Clone { interleave: true, .. });
+        // A clone that interleaves is not known to go by the promotions in containers.
+        let is_beside = |one: &StartOrder| {
+            one.tasks.first == OrderedTask::Promote && interleaves(one.then) && !is_bundle(one.then)
+        };
+        let orders =
+            orders.filter(|one| !begins(one.tasks.first) || !begins(one.tasks.then) || is_beside(one));
         let choices = set.choices.iter();
         let choices = choices.filter(|one| are_bundles(&one.firsts) || are_bundles(&one.dependents));
         let tickets = set.tickets.rules.iter().filter(|rule| is_bundle(rule.resource));

@@ -149,7 +149,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             });
             return;
         }
-        let has_roles = |resource: ResourceIdx| self.set.resource(resource).promotion.is_some();
+        let has_roles =
+            |resource: ResourceIdx| self.set.resource(self.set.with_roles(resource)).promotion.is_some();
         let lacks_role = |resource, task| {
             matches!(task, OrderedTask::Promote | OrderedTask::Demote) && !has_roles(resource)
         };

@@ -139,7 +139,8 @@ impl Constraints<'_> {
     }
 
     /// The last action of a kind on a resource; for a group, the mark after its members. Members do not wait for that
-    /// of their own group.
+    /// of their own group. Pacemaker quirk: others do not wait for the end of a bundle that sends notifications, but for
+    /// its beginning.
     pub(super) fn end(
         &self,
         mark: ActionTask,
@@ -151,7 +152,8 @@ impl Constraints<'_> {
             return self.actions.with(own, resource);
         }
         let is_member = self.set.resource(waiting).group == Some(resource);
-        self.actions.with(mark, resource).filter(|_| !is_member)
+        let notifies = self.set.bundle(resource).is_some() && self.set.resource(resource).notifies;
+        self.actions.with(if notifies { own } else { mark }, resource).filter(|_| !is_member)
     }
 
     /// Adds the edges of a group. Its members act between its marks, one after the other.
@@ -258,13 +260,20 @@ impl Constraints<'_> {
         if !first.is_clone() || !matches!(then.form, ResourceForm::Clone { interleave: true, .. }) {
             return Vec::new();
         }
+        let of_bundle = self.set.bundle(order.then).is_some();
         let mut there: HashMap<HostIdx, Vec<ResourceIdx>> = HashMap::new();
         for other in &then.members {
             self.hosts(*other).into_iter().for_each(|host| there.entry(host).or_default().push(*other));
         }
+        // Containers need the same place before, or after.
+        let meets = |pair: &OrderedPair| {
+            let changes = [pair.first, pair.then].map(|one| self.changes.get(one));
+            let same = |hosts: [Option<HostIdx>; 2]| hosts[0].is_some() && hosts[0] == hosts[1];
+            !of_bundle || same(changes.map(|one| one.runs_on())) || same(changes.map(|one| one.stops_on()))
+        };
         let meet = |one: &ResourceIdx| -> BTreeSet<OrderedPair> {
             let others = self.hosts(*one).into_iter().filter_map(|host| there.get(&host)).flatten();
-            others.map(|other| OrderedPair { first: *one, then: *other }).collect()
+            others.map(|other| OrderedPair { first: *one, then: *other }).filter(meets).collect()
         };
         first.members.iter().flat_map(meet).collect()
     }

@@ -11,7 +11,8 @@ use htools_plan::graph::Strength;
 /// Makes the starts and promotions of instances wait for the fencing that ends others. Those that go on are told of it first, also if the
 /// clone need not wait for fencing.
 pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
-    for clone in set.clones().filter(|clone| set.resource(*clone).notifies) {
+    let notifies = |clone: &ResourceIdx| set.resource(*clone).notifies && set.bundle(*clone).is_none();
+    for clone in set.clones().filter(notifies) {
         let parts = set.primitives(&clone);
         let goes_on = |part: &ResourceIdx| matches!(changes.get(*part), ResourceChange::Stay(_));
         if !parts.iter().any(goes_on) {

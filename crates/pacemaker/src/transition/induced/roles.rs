@@ -50,10 +50,17 @@ impl InducedChanges<'_> {
         parts.is_some_and(|parts| self.of(parts.machine).comes_up())
     }
 
-    /// Applies the need of a promotion for another resource.
+    /// Applies the need of a promotion for another resource. Pacemaker quirk: two bundles do not go by each other in
+    /// this.
     pub(super) fn follow_need_of_promotion(&mut self, need: &Need) {
         let set = self.set;
-        let firsts = set.primitives(&need.first).into_owned();
+        if set.bundle(need.first).is_some() && set.bundle(need.then).is_some() {
+            return;
+        }
+        let firsts = match need.tasks.first {
+            OrderedTask::Promote => set.primitives(&set.with_roles(need.first)).into_owned(),
+            _ => set.primitives(&need.first).into_owned(),
+        };
         let is_missing = |first: &ResourceIdx| match need.tasks.first {
             // In a group, a promotion that is left to the next transition is none.
             OrderedTask::Promote if matches!(need.why, WaitReason::Group(_)) => {
@@ -71,7 +78,7 @@ impl InducedChanges<'_> {
         let is_clone = set.resource(need.first).is_clone();
         let missing = if is_clone { firsts.iter().all(is_missing) } else { firsts.iter().any(is_missing) };
         let again = need.symmetrical && firsts.iter().any(comes);
-        for part in set.primitives(&need.then).iter() {
+        for part in set.primitives(&set.with_roles(need.then)).iter() {
             let role = &mut self.roles[part.get()];
             let now = InducedRole { blocked: role.blocked || missing, again: role.again || again };
             self.again |= now.blocked != role.blocked || now.again != role.again;
@@ -87,20 +94,23 @@ impl InducedChanges<'_> {
     /// Applies the need of a resource for a promoted instance.
     pub(super) fn follow_need_of_promoted(&mut self, need: &Need) {
         let set = self.set;
-        let firsts = set.primitives(&need.first).into_owned();
+        let firsts = set.primitives(&set.with_roles(need.first)).into_owned();
         let then = set.resource(need.then);
         let interleaves = matches!(then.form, ResourceForm::Clone { interleave: true, .. });
-        let goes_by_all = then.is_clone() && !interleaves;
+        // A bundle counts as one resource for those that come after it.
+        let is_whole = then.is_clone() || set.bundle(need.first).is_some();
+        let goes_by_all = is_whole && !interleaves;
         for member in set.primitives(&need.then).iter() {
             let now = self.of(*member);
             let here = now.comes_to().or(now.runs_on());
             let is_here = |host: Option<HostIdx>| host.is_some() && host == here;
             let is_promoted = |first: &ResourceIdx| {
-                self.counts_as_promoted(*first) && (!interleaves || is_here(self.of(*first).runs_on()))
+                self.counts_as_promoted(*first)
+                    && (!interleaves || is_here(self.beneath(self.of(*first).runs_on())))
             };
             let promotes = |first: &ResourceIdx| {
                 let on = self.role_change(*first).promoted_on;
-                on.is_some() && (goes_by_all || is_here(on))
+                on.is_some() && (goes_by_all || is_here(self.beneath(on)))
             };
             let change = match now {
                 _ if !firsts.iter().any(is_promoted) => now.without_needed(need.symmetrical),
@@ -116,6 +126,15 @@ impl InducedChanges<'_> {
                 self.restarts_with_group[member.get()] = then.is_group();
             }
             self.set(*member, change, need.why);
+        }
+    }
+
+    /// The host of a container, for the node in it.
+    fn beneath(&self, host: Option<HostIdx>) -> Option<HostIdx> {
+        let node = self.set.host(host?);
+        match node.guest.filter(|_| node.replica) {
+            Some(parts) => self.of(parts.machine).runs_on(),
+            None => host,
         }
     }
 
