@@ -19,7 +19,7 @@ pub(crate) fn clusters() -> Vec<PathBuf> {
 
 /// Clusters with failed or unfinished operations.
 pub(crate) fn with_failures() -> BTreeSet<PathBuf> {
-    recorded("failures", 49)
+    recorded("failures", 51)
 }
 
 /// Clusters in which resources run on several nodes.
@@ -39,7 +39,7 @@ pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
 
 /// Clusters with promotable clones, and with orders of other actions than starts.
 pub(crate) fn promoted() -> BTreeSet<PathBuf> {
-    recorded("promoted", 68)
+    recorded("promoted", 69)
 }
 
 /// Clusters with tickets.
@@ -49,12 +49,12 @@ pub(crate) fn with_tickets() -> BTreeSet<PathBuf> {
 
 /// Clusters whose CIBs use references, other units, or one entry for several objects.
 pub(crate) fn in_other_words() -> BTreeSet<PathBuf> {
-    recorded("notation", 13)
+    recorded("notation", 15)
 }
 
 /// Clusters whose configuration has changed since their resources were started.
 pub(crate) fn changed() -> BTreeSet<PathBuf> {
-    recorded("changed", 41)
+    recorded("changed", 42)
 }
 
 /// Clusters with guest nodes.

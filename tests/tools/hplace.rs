@@ -65,7 +65,7 @@ fn apart(resources: usize, nodes: usize) -> String {
     let states: String = (0..nodes)
         .map(|at| {
             let runs = (at..resources).step_by(nodes).map(|resource| {
-                format!(r#"<lrm_resource id="p{resource}" type="x"><lrm_rsc_op operation="start" call-id="1" rc-code="0" op-digest="f2317cad3d54cec5d7d7aa7d0bf35cf8"/></lrm_resource>"#)
+                format!(r#"<lrm_resource id="p{resource}" type="x"><lrm_rsc_op operation="start" call-id="1" rc-code="0" op-status="0" transition-key="1:1:0:x" op-digest="f2317cad3d54cec5d7d7aa7d0bf35cf8"/></lrm_resource>"#)
             });
             let runs: String = runs.collect();
             format!(r#"<node_state id="{at}" uname="n{at}" in_ccm="true" crmd="online" join="member"><lrm><lrm_resources>{runs}</lrm_resources></lrm></node_state>"#)

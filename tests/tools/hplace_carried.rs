@@ -68,7 +68,8 @@ fn started(text: &str, which: &[usize]) -> String {
     let parts = text.split("<lrm_rsc_op").enumerate().map(|(at, part)| match which.contains(&at) {
         true => part
             .replace(r#"operation="monitor""#, r#"operation="start""#)
-            .replace(r#"rc-code="7""#, r#"rc-code="0""#),
+            .replace(r#"rc-code="7""#, r#"rc-code="0""#)
+            .replace(":7:", ":0:"),
         false => part.to_owned(),
     });
     parts.collect::<Vec<_>>().join("<lrm_rsc_op")

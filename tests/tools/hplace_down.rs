@@ -39,7 +39,7 @@ impl TwoNodes {
         };
         let nodes = node(1, "alpha", 4) + &node(2, "beta", 2);
         let started = self.on_alpha.iter().map(|name| {
-            format!(r#"<lrm_resource id="{name}" type="Dummy"><lrm_rsc_op id="{name}s" operation="start" call-id="1" rc-code="0" op-digest="f2317cad3d54cec5d7d7aa7d0bf35cf8"/></lrm_resource>"#)
+            format!(r#"<lrm_resource id="{name}" type="Dummy"><lrm_rsc_op id="{name}s" operation="start" call-id="1" rc-code="0" op-status="0" transition-key="1:1:0:x" op-digest="f2317cad3d54cec5d7d7aa7d0bf35cf8"/></lrm_resource>"#)
         });
         let started: String = started.collect();
         let alpha = match self.lost {

@@ -193,7 +193,10 @@ impl Sample {
                 let end = if vm.is_group { "-a" } else { "" };
                 let mut past = String::new();
                 history(&mut past, 1, (&format!("{}{end}", vm.name), DUMMY), &name, false);
-                xml += &past.replace("monitor", "stop").replace("rc-code=\"7\"", "rc-code=\"0\"");
+                xml += &past
+                    .replace("monitor", "stop")
+                    .replace("rc-code=\"7\"", "rc-code=\"0\"")
+                    .replace(":7:", ":0:");
             }
             xml += "</lrm_resources></lrm></node_state>";
         }

@@ -93,7 +93,7 @@ fn the_history_tells_where_a_resource_ran() {
     assert_eq!(explained(cib()), ["node1"]);
     let stop = |node: &str, more: &str| {
         format!(
-            r#"<lrm_resource id="app2" class="ocf" provider="heartbeat" type="VirtualDomain">{more}<lrm_rsc_op id="app2_stop_{node}" operation_key="app2_stop_0" operation="stop" call-id="9" rc-code="0" op-status="0" interval="0" last-rc-change="200"/></lrm_resource></lrm_resources>"#
+            r#"<lrm_resource id="app2" class="ocf" provider="heartbeat" type="VirtualDomain">{more}<lrm_rsc_op id="app2_stop_{node}" operation_key="app2_stop_0" operation="stop" call-id="9" rc-code="0" transition-key="1:1:0:x" op-status="0" interval="0" last-rc-change="200"/></lrm_resource></lrm_resources>"#
         )
     };
     // The last lists of the document are those of node3 and gold1, without app2.
@@ -104,7 +104,7 @@ fn the_history_tells_where_a_resource_ran() {
     };
     assert_eq!(explained(on_gold(&stop("gold1", ""))), ["gold1"]);
     // A failed start does not count as running.
-    let failed = r#"<lrm_rsc_op id="f" operation_key="app2_start_0" operation="start" call-id="8" rc-code="1" op-status="0" interval="0" last-rc-change="199"/>"#;
+    let failed = r#"<lrm_rsc_op id="f" operation_key="app2_start_0" operation="start" call-id="8" rc-code="1" transition-key="1:1:0:x" op-status="0" interval="0" last-rc-change="199"/>"#;
     assert_eq!(explained(on_gold(&stop("gold1", failed))), ["node1"]);
 }
 

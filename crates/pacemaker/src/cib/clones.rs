@@ -142,8 +142,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         let metas = self.metas(&[node], AgentKind::default()).or(defaults);
         let mut reasons = unsupported_reason(&metas);
         let is_promotable = node.has_tag_name("master") || metas.flag("promotable", false);
-        let count = metas.get("clone-max").and_then(leading).and_then(|count| usize::try_from(count).ok());
-        let count = count.unwrap_or(self.known_hosts().max(1));
+        // No number and a negative one mean that there are no instances.
+        let wanted = |count| leading(count).map_or(0, |count| usize::try_from(count).unwrap_or(0));
+        let count = metas.get("clone-max").map_or(self.known_hosts().max(1), wanted);
         let (mut count, is_unique) = (count, metas.flag("globally-unique", false));
         let has_ocf_agents = self.has_ocf_agents(node)?;
         if is_promotable && !has_ocf_agents {
@@ -477,7 +478,7 @@ impl<'a, 'i> Reader<'a, 'i> {
 /// Reasons why a clone is not supported, by its meta attributes.
 fn unsupported_reason(metas: &Properties<'_>) -> Vec<&'static str> {
     let mut reasons = Vec::new();
-    if metas.get("clone-node-max").and_then(leading).is_some_and(|count| count < 1) {
+    if metas.get("clone-node-max").is_some_and(|count| leading(count).unwrap_or(0) < 1) {
         reasons.push("no instance is allowed on any node");
     }
     reasons

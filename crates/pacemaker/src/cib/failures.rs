@@ -125,7 +125,7 @@ impl PastOutcome {
             self.on_fail = OnFail::Ignore;
             return;
         }
-        if judged && operation.code == 0 && operation.expected != Some(8) {
+        if operation.is_done() {
             match key.name {
                 "start" => {
                     (self.active, self.starting, self.promoted) = (true, false, false);

@@ -170,7 +170,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let connection = Resource {
             agent: CONNECTION.to_owned(),
             // Maintenance of the VM does not affect the connection.
-            managed: self.is_managed(&defaults) && draft.metas.flag("is-managed", true),
+            managed: self.is_managed(&defaults) && draft.metas.is_not_denied("is-managed"),
             allow_migrate: guest.may_migrate.unwrap_or(bare.allow_migrate),
             requires: Some(Requirement::Quorum),
             ..bare

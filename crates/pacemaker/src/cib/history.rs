@@ -60,9 +60,10 @@ impl KeptOperation {
         self.status == -1
     }
 
-    /// Returns true if it succeeded.
+    /// Returns true if it succeeded, as was expected. A probe may also find what nobody expected.
     pub(super) fn is_done(&self) -> bool {
-        self.is_judged() && self.code == 0
+        let is_expected = self.expected == Some(0) || self.probes() && self.expected == Some(7);
+        self.is_judged() && self.code == 0 && is_expected
     }
 
     /// Returns true if it changes whether the resource runs, or found that it does not.
@@ -256,14 +257,11 @@ fn recorded_state(operations: &mut [PastOperation<'_>]) -> RecordedState {
             // Cancelled operations and those below do not tell where it runs.
             (_, 1, _)
             | (b"notify" | b"meta-data" | b"reload" | b"reload-agent" | b"cancel" | b"delete", 0, 0) => {}
-            (b"start", 0, 0) => active = true,
-            (b"monitor", 0, 0) if !operation.is_recurring() || operation.expected() == Some(0) => {
-                active = true
-            }
+            (b"start" | b"monitor", 0, 0) if operation.is_success() => active = true,
             (b"monitor", 0, 7) if !operation.is_recurring() || operation.expected() == Some(7) => {
                 active = false
             }
-            (b"stop", 0, 0) => active = false,
+            (b"stop", 0, 0) if operation.is_success() => active = false,
             _ => return unsettled(operations),
         }
     }

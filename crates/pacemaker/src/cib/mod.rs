@@ -55,7 +55,7 @@ use std::io::Read;
 use roxmltree::Node;
 
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
-use super::number::{is_true, leading};
+use super::number::{is_true, leading, truth};
 use super::score::{AllocationScore, ScoreTable};
 use super::working_set::{Colocation, FenceAction, QuorumPolicy, Strategy, Unsupported, WorkingSet};
 use bundles::BundleDraft;
@@ -354,7 +354,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             }
         }
         self.set.symmetric = options.flag("symmetric-cluster", true);
-        self.set.fencing = property(&options, "stonith-enabled").is_none_or(is_true);
+        let is_on = |name| property(&options, name).and_then(truth).unwrap_or(true);
+        self.set.fencing = is_on("stonith-enabled");
         if let Some("off" | "poweroff") = property(&options, "stonith-action") {
             self.set.fence_action = FenceAction::Off;
         }
@@ -365,7 +366,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.set.stop_all = options.flag("stop-all-resources", false);
         self.maintenance_mode = options.flag("maintenance-mode", false);
         self.startup_fencing = options.flag("startup-fencing", true);
-        self.keeps_orphans = !property(&options, "stop-orphan-resources").is_none_or(is_true);
+        self.keeps_orphans = !is_on("stop-orphan-resources");
         self.cluster_name = options.get("cluster-name");
         self.watchdog = options.flag("have-watchdog", false);
         if !self.root.attribute("have-quorum").is_some_and(is_true) {

@@ -122,7 +122,7 @@ mod tests {
     fn running(configured: &str, options: &str, names: &[&str]) -> Vec<(String, bool)> {
         let recorded_state = |name: &&str| {
             format!(
-                r#"<lrm_resource id="{name}" class="ocf" provider="p" type="Dummy"><lrm_rsc_op id="o-{name}" operation="start" call-id="1" op-status="0" rc-code="0" interval="0"/></lrm_resource>"#
+                r#"<lrm_resource id="{name}" class="ocf" provider="p" type="Dummy"><lrm_rsc_op id="o-{name}" operation="start" call-id="1" op-status="0" rc-code="0" transition-key="1:1:0:x" interval="0"/></lrm_resource>"#
             )
         };
         let history: String = names.iter().map(recorded_state).collect();
@@ -159,7 +159,7 @@ mod tests {
             [("remote", 0, true), ("Remote", 0, true), ("remote", 7, false), ("Dummy", 0, false)]
         {
             let document = format!(
-                r#"<cib have-quorum="1"><configuration><crm_config/><nodes><node id="1" uname="n"/></nodes><resources/></configuration><status><node_state id="1" uname="n" in_ccm="true" crmd="online" join="member" expected="member"><lrm id="1"><lrm_resources><lrm_resource id="g" class="ocf" provider="pacemaker" type="{kind}"><lrm_rsc_op id="o" operation="monitor" call-id="1" op-status="0" rc-code="{code}" interval="0"/></lrm_resource></lrm_resources></lrm></node_state></status></cib>"#
+                r#"<cib have-quorum="1"><configuration><crm_config/><nodes><node id="1" uname="n"/></nodes><resources/></configuration><status><node_state id="1" uname="n" in_ccm="true" crmd="online" join="member" expected="member"><lrm id="1"><lrm_resources><lrm_resource id="g" class="ocf" provider="pacemaker" type="{kind}"><lrm_rsc_op id="o" operation="monitor" call-id="1" op-status="0" rc-code="{code}" transition-key="1:1:{code}:x" interval="0"/></lrm_resource></lrm_resources></lrm></node_state></status></cib>"#
             );
             let set = parse(&document, "x").unwrap();
             assert_eq!(

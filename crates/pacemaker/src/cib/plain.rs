@@ -219,8 +219,8 @@ mod tests {
     use super::*;
 
     const STATE: &str = r#"<cib><status><node_state id="1"><lrm id="1"><lrm_resources>
-        <lrm_resource id="a" type="x"><lrm_rsc_op id="a0" operation="start" call-id="3" rc-code="0" op-status="0"/></lrm_resource>
-        <lrm_resource id="b"/><lrm_resource id="c"><lrm_rsc_op id="c0" operation="stop" rc-code="1"/>
+        <lrm_resource id="a" type="x"><lrm_rsc_op id="a0" operation="start" call-id="3" rc-code="0" op-status="0" transition-key="1:1:0:x"/></lrm_resource>
+        <lrm_resource id="b"/><lrm_resource id="c"><lrm_rsc_op id="c0" operation="stop" rc-code="1" op-status="0"/>
         </lrm_resource></lrm_resources></lrm></node_state></status></cib>"#;
 
     /// Yields a given number of bytes at a time.
@@ -291,7 +291,7 @@ mod tests {
         let resource = |at: usize| {
             let code = if at.is_multiple_of(3) { 0 } else { 7 };
             format!(
-                r#"<lrm_resource id="vm{at}"><lrm_rsc_op operation="monitor" call-id="{at}" rc-code="{code}" op-status="0" interval="0" exit-reason="{}"/></lrm_resource>"#,
+                r#"<lrm_resource id="vm{at}"><lrm_rsc_op operation="monitor" call-id="{at}" rc-code="{code}" op-status="0" interval="0" transition-key="1:1:7:x" exit-reason="{}"/></lrm_resource>"#,
                 "x".repeat(at % 500),
             )
         };

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use roxmltree::Node;
 
-use super::super::number::{is_true, leading};
+use super::super::number::{is_true, leading, truth};
 use super::super::score::AllocationScore;
 use super::Reader;
 use super::document::{children, id};
@@ -128,7 +128,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         rule.map_or(Some(ValueRule::Known(true)), |rule| ValueRule::of(rule, &self.clock, kind))
     }
 
-    /// Adds the names and values of a set.
+    /// Adds the names and values of a set. A name without a value is as good as none.
     pub(super) fn values(&mut self, set: Node<'a, 'i>, properties: &mut Properties<'a>) {
         for pair in children(set, "nvpair") {
             let Some(meant) = self.meant(pair) else {
@@ -137,7 +137,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             };
             // A pair that refers to another one may have a name of its own.
             let name = pair.attribute("name").or_else(|| meant.attribute("name"));
-            let value = meant.attribute("value").unwrap_or_default();
+            let Some(value) = meant.attribute("value") else { continue };
             properties.0.extend(name.filter(|_| !stands_for_none(value)).map(|name| (name, value)));
         }
     }
@@ -173,9 +173,14 @@ impl<'a> Properties<'a> {
         self.0.iter().find(|(other, _)| *other == name).map(|(_, value)| *value)
     }
 
-    /// The truth value of a name; `default` without one.
+    /// The truth value of a name; `default` without one, and with a word that is none.
     pub(super) fn flag(&self, name: &str, default: bool) -> bool {
-        self.get(name).map_or(default, is_true)
+        self.get(name).and_then(truth).unwrap_or(default)
+    }
+
+    /// Returns true unless a name has a value other than true. Pacemaker reads some flags of resources in this way.
+    pub(super) fn is_not_denied(&self, name: &str) -> bool {
+        self.get(name).is_none_or(is_true)
     }
 
     /// The score of a name; 0 without one.

@@ -312,7 +312,7 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// Returns true if a resource with these meta attributes is managed.
     pub(super) fn is_managed(&self, metas: &Properties<'_>) -> bool {
-        !self.maintenance_mode && metas.flag("is-managed", true) && !metas.flag("maintenance", false)
+        !self.maintenance_mode && metas.is_not_denied("is-managed") && !metas.flag("maintenance", false)
     }
 
     fn utilization(&mut self, elements: &[Node<'a, 'i>]) -> Capacities {
@@ -340,7 +340,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             managed: true,
             blocked_by_failure: false,
             maintenance: self.maintenance_mode || metas.flag("maintenance", false),
-            critical: metas.flag("critical", true),
+            critical: metas.is_not_denied("critical"),
             allows_unhealthy: metas.flag("allow-unhealthy-nodes", false),
             allow_migrate: metas.flag("allow-migrate", false),
             utilization: Capacities::default(),

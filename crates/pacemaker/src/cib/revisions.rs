@@ -47,7 +47,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         })
     }
 
-    /// Change of a resource since it was started on a host, by its parameters for each operation now.
+    /// Change of a resource since it was started on a host, by its parameters for each operation now. On a host that runs
+    /// nothing new, nothing is compared.
     fn revision_by<'p>(
         &self,
         agent: &str,
@@ -55,13 +56,21 @@ impl<'a, 'i> Reader<'a, 'i> {
         host: HostIdx,
         now: impl Fn(OperationKey<'_>) -> Parameters<'p>,
     ) -> Revision {
+        if !self.set.host(host).state.available() {
+            return Revision::None;
+        }
         let here = self.records_of(name).iter().filter(|record| record.host == host);
         let revisions = here.map(|HostRecord { history, .. }| {
             if history.agent != agent {
                 return Revision::Agent;
             }
             let changed = |noted: &NotedParameters| judged(noted, &now(noted.key()));
-            history.noted.iter().map(changed).max().unwrap_or_default()
+            // Only monitors are repeated.
+            let counts = |noted: &&NotedParameters| {
+                let key = noted.key();
+                key.interval == 0 || key.name == "monitor"
+            };
+            history.noted.iter().filter(counts).map(changed).max().unwrap_or_default()
         });
         revisions.max().unwrap_or_default()
     }

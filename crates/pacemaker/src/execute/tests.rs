@@ -71,7 +71,7 @@ impl FakeCib {
         let state = |node: &str| {
             let element = |(id, at): (&String, &String)| {
                 let op = format!(
-                    r#"<lrm_rsc_op id="{id}_last_0" operation_key="{id}_start_0" operation="start" call-id="5" rc-code="0" op-status="0" interval="0" op-digest="f2317cad3d54cec5d7d7aa7d0bf35cf8"/>"#
+                    r#"<lrm_rsc_op id="{id}_last_0" operation_key="{id}_start_0" operation="start" call-id="5" rc-code="0" transition-key="1:1:0:x" op-status="0" interval="0" op-digest="f2317cad3d54cec5d7d7aa7d0bf35cf8"/>"#
                 );
                 (at == node).then(|| {
                     format!(r#"<lrm_resource id="{id}" class="ocf" provider="pacemaker" type="Dummy">{op}</lrm_resource>"#)

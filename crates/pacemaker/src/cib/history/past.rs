@@ -102,12 +102,20 @@ impl PastOperation<'_> {
         is_earlier && self.key_part(3) == other.key_part(3)
     }
 
+    /// Its status. Without one it tells nothing, as if it was cancelled; one that is no number means that it goes on.
     pub(super) fn status(&self) -> i64 {
-        number(self.0[2]).unwrap_or(0)
+        match self.0[2] {
+            b"" => 1,
+            status => number(status).unwrap_or(-1),
+        }
     }
 
+    /// Its exit code; a missing one is 0.
     pub(super) fn code(&self) -> i64 {
-        number(self.0[3]).unwrap_or(-1)
+        match self.0[3] {
+            b"" => 0,
+            code => number(code).unwrap_or(-1),
+        }
     }
 
     pub(super) fn is_recurring(&self) -> bool {
@@ -124,14 +132,28 @@ impl PastOperation<'_> {
         self.0[14].ends_with(b"_last_failure_0") && matches!(self.name(), b"start" | b"monitor")
     }
 
-    /// The expected exit code.
+    /// The expected exit code. An incomplete key tells none.
     pub(super) fn expected(&self) -> Option<i64> {
-        self.key_part(2).and_then(number)
+        let is_complete = [0, 1].iter().all(|at| self.key_number(*at).is_some())
+            && self.key_part(3).is_some_and(|coordinator| !coordinator.is_empty());
+        self.key_number(2).filter(|code| is_complete && *code >= 0)
+    }
+
+    fn key_number(&self, at: usize) -> Option<i64> {
+        self.key_part(at).and_then(|part| number(part.trim_ascii_start()))
     }
 
     /// A part of its key: action, transition, expected exit code, coordinator.
     fn key_part(&self, at: usize) -> Option<&[u8]> {
         self.0[5].split(|byte| *byte == b':').nth(at)
+    }
+
+    /// Returns true if its result is 0, and that is what was expected. A probe may also find what nobody expected.
+    pub(super) fn is_success(&self) -> bool {
+        let is_probe = self.name() == b"monitor" && !self.is_recurring();
+        self.status() == 0
+            && self.code() == 0
+            && (self.expected() == Some(0) || is_probe && self.expected() == Some(7))
     }
 
     pub(super) fn changed(&self) -> Option<i64> {
