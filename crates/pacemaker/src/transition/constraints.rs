@@ -182,7 +182,7 @@ impl Constraints<'_> {
             self.starts(pair, Strength::Must, why);
             self.stops(pair, Strength::Must, why);
         }
-        self.look_before_members(&members);
+        self.look_before_members(members);
         // Members that do not run do not separate the others.
         for pair in self.acting(members, Stop).windows(2).filter(|pair| pair[0].0 + 1 < pair[1].0) {
             let mut between = members[pair[0].0 + 1..pair[1].0].iter();
