@@ -67,9 +67,9 @@ pub(crate) fn with_remote_nodes() -> BTreeSet<PathBuf> {
     recorded("remotes", 38)
 }
 
-/// Clusters with remote nodes on which all resources were looked for.
+/// Clusters with remote nodes and a recorded order of actions.
 pub(crate) fn with_searched_remote_nodes() -> BTreeSet<PathBuf> {
-    recorded("remotes-in-order", 17)
+    recorded("remotes-in-order", 20)
 }
 
 /// Clusters with bundles.

@@ -90,7 +90,8 @@ fn actions_on_remote_nodes_come_in_the_same_order() {
     for file in crate::pacemaker::with_searched_remote_nodes() {
         let theirs = fs::read_to_string(file.with_extension("dot")).unwrap();
         let set = has_their_order(&file, &theirs);
-        assert_eq!(set.unsearched(), None, "{}", file.display());
+        let is_unsearched = file.to_string_lossy().contains("looked-for");
+        assert_eq!(set.unsearched().is_some(), is_unsearched, "{}", file.display());
     }
 }
 

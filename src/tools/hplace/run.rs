@@ -86,7 +86,7 @@ fn guests(options: &HplaceOptions) -> GuestReading {
     }
 }
 
-/// Refuses to show the order of actions where it is not known: if resources are still to be looked for on a remote node,
+/// Refuses to show the order of actions where it is not known: if actions wait in a circle while resources are still to be looked for on a remote node,
 /// or if one goes to or from a remote node whose connection is stopped.
 fn check_order(options: &HplaceOptions, set: &WorkingSet, plan: &Transition) -> anyhow::Result<()> {
     let forms = &options.forms;
@@ -94,9 +94,15 @@ fn check_order(options: &HplaceOptions, set: &WorkingSet, plan: &Transition) -> 
         return Ok(());
     }
     let name = |resource| shown_name(&set.resource(resource).id);
-    let problem = if let Some(UnsearchedNode { node, resource }) = set.unsearched() {
+    let waits_in_circle = plan.stuck().next().is_some();
+    let problem = if let Some(UnsearchedNode { node, resource }) =
+        set.unsearched().filter(|_| waits_in_circle)
+    {
         let node = shown_name(&set.host(node).name);
-        format!("the cluster has not yet looked for resource {} on remote node {node}", name(resource))
+        format!(
+            "actions wait for each other in a circle, and the cluster has not yet looked for resource {} on remote node {node}",
+            name(resource)
+        )
     } else if let Some(resource) = plan.changes.without_connection(set) {
         format!(
             "resource {} would migrate to or from a remote node whose connection is stopped",

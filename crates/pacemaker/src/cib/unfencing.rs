@@ -60,8 +60,16 @@ impl<'a, 'i> Reader<'a, 'i> {
             details.is_primitive() && !details.fences() && !guests.iter().any(is_part)
         };
         let concerned: Vec<ResourceIdx> = self.set.resource_indices().filter(may_be_there).collect();
-        for (host, _) in &guests {
+        let containers: Vec<ResourceIdx> = guests
+            .iter()
+            .filter(|(host, _)| self.set.host(*host).replica)
+            .map(|(_, parts)| parts.machine)
+            .collect();
+        for (host, parts) in &guests {
             let mut sought = self.unknown_on(&concerned, *host);
+            if parts.is_remote_node() {
+                sought.extend(self.unknown_on(&containers, *host));
+            }
             sought.retain(|resource| self.set.may_hide_on(*resource, *host));
             sought.into_iter().for_each(|one| self.set.resources[one.get()].unknown_on.push(*host));
         }

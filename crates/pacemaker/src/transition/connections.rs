@@ -2,7 +2,7 @@
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::shown_order::by_shown_name;
-use super::super::working_set::{FenceAction, RunCondition, WorkingSet};
+use super::super::working_set::{FenceAction, GuestParts, RunCondition, WorkingSet};
 use super::action::ActionTask::{Demote, Fence, MigrateFrom, MigrateTo, Promote, Reload, Start, Stop};
 use super::action::TransitionAction;
 use super::actions::Actions;
@@ -104,11 +104,30 @@ pub(super) fn look_for(
     if unknown_on.is_empty() {
         return;
     }
-    for one in connected(set).filter(|one| unknown_on.contains(&one.host) && one.is_searched(set, changes)) {
-        for connected in one.arrival(actions) {
-            actions.edge(connected, step, Strength::Must, WaitReason::Connection(one.connection));
-        }
+    let is_sought = |one: &ConnectedHost| {
+        unknown_on.contains(&one.host)
+            && one.is_searched(set, changes)
+            && is_sought_on(set, changes, sought, one.host)
+    };
+    for one in connected(set).filter(is_sought) {
+        let connected = actions.with(Start, one.connection);
+        actions.edge(connected, step, Strength::Must, WaitReason::Connection(one.connection));
     }
+}
+
+/// Returns true if it is this instance of a clone that is looked for on a remote node: the one with its place there, or
+/// else the first. All instances that are told apart are looked for.
+fn is_sought_on(set: &WorkingSet, changes: &ResourceChanges, sought: ResourceIdx, host: HostIdx) -> bool {
+    let is_remote_node = set.host(host).guest.is_some_and(GuestParts::is_remote_node);
+    let clone = set.clone_of(sought).filter(|clone| is_remote_node && !set.resource(*clone).is_unique());
+    let Some(clone) = clone else { return true };
+    let is_to_get = |instance: &&ResourceIdx| {
+        let mut parts = set.primitives(instance).to_vec().into_iter();
+        parts.any(|part| changes.by_place[part.get()].runs_on() == Some(host))
+    };
+    let instances = &set.resource(clone).members;
+    let here = instances.iter().find(is_to_get).or(instances.first());
+    here.is_some_and(|instance| set.primitives(instance).contains(&sought))
 }
 
 impl ConnectedHost {
@@ -123,15 +142,16 @@ impl ConnectedHost {
         is_used || is_on_lost(self.connection) || is_failed
     }
 
-    /// Returns true if resources are looked for on the node. On a guest node, they are if its VM is to stay where it runs.
+    /// Returns true if resources are looked for on the node. On a guest node, they are if its VM is to stay where it runs,
+    /// and on a remote node unless it is fenced.
     fn is_searched(self, set: &WorkingSet, changes: &ResourceChanges) -> bool {
-        self.machine.is_none_or(|machine| {
-            let details = set.resource(machine);
-            let is_sound = matches!(details.condition, RunCondition::Sound | RunCondition::Starting);
-            let to = changes.by_place[machine.get()].runs_on();
-            let is_fenced = set.host(self.host).state.unclean && self.is_fenced(set, machine);
-            is_sound && !is_fenced && details.active.is_some() && details.active == to
-        })
+        let is_unclean = set.host(self.host).state.unclean;
+        let Some(machine) = self.machine else { return !is_unclean };
+        let details = set.resource(machine);
+        let is_sound = matches!(details.condition, RunCondition::Sound | RunCondition::Starting);
+        let to = changes.by_place[machine.get()].runs_on();
+        let is_fenced = is_unclean && self.is_fenced(set, machine);
+        is_sound && !is_fenced && details.active.is_some() && details.active == to
     }
 
     /// Makes resources start only when a VM that is not searched is down, if they may run in it.
@@ -149,9 +169,14 @@ impl ConnectedHost {
         }
     }
 
-    /// Ends the connection only after the resources on the node were looked for elsewhere.
+    /// Ends the connection only after the resources on the node were looked for elsewhere, unless it has left already, or
+    /// fencing ends all that runs there. A connection to a remote node that comes back waits in spite of fencing.
     fn look_before_end(self, set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
-        if actions.to(Fence, self.host).is_some() {
+        let is_fenced = actions.to(Fence, self.host).is_some();
+        let returns = self.machine.is_none() && actions.with(Start, self.connection).is_some();
+        let has_left = actions.with(MigrateFrom, self.connection).is_some()
+            && actions.with(MigrateTo, self.connection).is_none();
+        if is_fenced && !returns || has_left {
             return;
         }
         let ends = [Stop, MigrateTo].map(|task| actions.with(task, self.connection));

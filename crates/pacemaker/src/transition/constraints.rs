@@ -72,8 +72,8 @@ pub(super) fn strength(order: OrderStrength) -> Strength {
 }
 
 pub(super) struct Constraints<'a> {
-    set: &'a WorkingSet,
-    changes: &'a ResourceChanges,
+    pub(super) set: &'a WorkingSet,
+    pub(super) changes: &'a ResourceChanges,
     pub(super) actions: &'a mut Actions,
 }
 
@@ -88,7 +88,10 @@ impl Constraints<'_> {
         let OrderedPair { first, then } = pair;
         let both_start = [first, then].iter().all(|one| self.actions.with(Start, *one).is_some());
         if both_start && strength == Strength::Must {
-            self.look_for(first, self.actions.with(Stop, then));
+            self.unfence_before(first, self.actions.with(Stop, then));
+        }
+        if strength == Strength::Must {
+            self.look_before_restart(pair);
         }
         let started = self.end(Running, Start, first, then);
         let start = self.actions.with(Start, then);
@@ -107,6 +110,7 @@ impl Constraints<'_> {
     fn stops(&mut self, pair: OrderedPair, strength: Strength, why: WaitReason) {
         let OrderedPair { first, then } = pair;
         self.look_for(then, self.actions.with(Stop, first));
+        self.look_before_stop(pair);
         let stopped = self.end(Stopped, Stop, then, first);
         let stop = if !self.migrates(then) {
             self.actions.first_with(&[MigrateTo, MigrateFrom, Stop], first)
@@ -125,8 +129,15 @@ impl Constraints<'_> {
     }
 
     /// Makes a step wait until a primitive was looked for on all hosts, on some of them after unfencing. Resources that
-    /// are ordered with it stop only then. Instances of a clone are looked for only where they come.
+    /// are ordered with it stop only then.
     fn look_for(&mut self, sought: ResourceIdx, step: Option<StepIdx>) {
+        self.unfence_before(sought, step);
+        connections::look_for(self.set, self.changes, self.actions, sought, step);
+    }
+
+    /// Makes a step wait until the hosts are unfenced on which a primitive is looked for. Instances of a clone are looked
+    /// for only where they come.
+    fn unfence_before(&mut self, sought: ResourceIdx, step: Option<StepIdx>) {
         let details = self.set.resource(sought);
         let comes_to = self.changes.get(sought).comes_to();
         for host in
@@ -135,7 +146,6 @@ impl Constraints<'_> {
             let unfence = self.actions.to(Unfence, *host);
             self.actions.edge(unfence, step, Strength::Must, WaitReason::Unfencing(*host));
         }
-        connections::look_for(self.set, self.changes, self.actions, sought, step);
     }
 
     /// The last action of a kind on a resource; for a group, the mark after its members. Members do not wait for that
@@ -174,6 +184,7 @@ impl Constraints<'_> {
             self.starts(pair, Strength::Must, why);
             self.stops(pair, Strength::Must, why);
         }
+        self.look_before_members(members);
         // Members that do not run do not separate the others.
         for pair in self.acting(members, Stop).windows(2).filter(|pair| pair[0].0 + 1 < pair[1].0) {
             let mut between = members[pair[0].0 + 1..pair[1].0].iter();
@@ -197,6 +208,7 @@ impl Constraints<'_> {
         let why = WaitReason::Clone(clone);
         for instance in &self.set.resource(clone).members {
             self.look_for(*instance, self.actions.with(Stopped, clone));
+            self.look_before_instances(clone, *instance);
             for (task, mark) in [(Start, Running), (Stop, Stopped)] {
                 let own = self.actions.with(task, *instance);
                 self.actions.edge(self.actions.with(task, clone), own, Strength::Must, why);

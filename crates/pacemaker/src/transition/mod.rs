@@ -18,6 +18,7 @@ mod own;
 mod remote_nodes;
 mod roles;
 mod room;
+mod searches;
 mod sequence;
 pub(crate) mod wait;
 
