@@ -296,7 +296,7 @@ impl Placer<'_> {
                 let share = Share::of(set, at, 1.0);
                 wanted = match towards {
                     _ if !counts => wanted,
-                    Towards::Primaries => self.wishes.added_by_gains(&self.tables, other, wanted, share),
+                    Towards::Primaries => self.wishes.added_by_primary(&self.tables, other, wanted, share),
                     // Those of dependents count even if they leave no host.
                     Towards::Dependents => {
                         let share = Share { sparing: true, ..share };

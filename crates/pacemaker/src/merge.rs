@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::index::{HostIdx, ResourceIdx};
-use super::merging::{AddedWish, Counting, GivenUp, IndirectWishes, PathStart, Share, Towards};
+use super::merging::{AddedWish, GivenUp, IndirectWishes, PathStart, Share, Towards};
 use super::score::{AllocationScore, ScoreTable};
 use super::shift::TableShift;
 use super::wishes::Wishes;
@@ -100,9 +100,10 @@ impl<'a> Wishes<'a> {
         merged
     }
 
-    /// Adds the wishes of a primary to a table, and those of its dependents as far as they raise scores. The primary's
-    /// own wishes count even if they leave no host, unless the colocation is optional and not below 0.
-    pub(super) fn added_by_gains(
+    /// Adds the wishes of a primary to a table, and those of its dependents. Dependents pull no score below 0
+    /// that the primary leaves at 0 or more. The primary's own wishes count even if they leave no host, unless the
+    /// colocation is optional and not below 0.
+    pub(super) fn added_by_primary(
         &mut self,
         tables: &[ScoreTable],
         primary: ResourceIdx,
@@ -111,11 +112,19 @@ impl<'a> Wishes<'a> {
     ) -> ScoreTable {
         let towards = Towards::Dependents;
         let is_certain = share.factor >= 1.0 || share.factor < 0.0;
-        let share = Share { counting: Counting::GainsBehind, ..share };
-        match is_certain {
-            true => self.added_for_certain(tables, primary, table, share, towards),
-            false => self.added_towards(tables, primary, table, share, towards),
-        }
+        let mut merged_with = |share: Share<'_>| match is_certain {
+            true => self.added_for_certain(tables, primary, table.clone(), share, towards),
+            false => self.added_towards(tables, primary, table.clone(), share, towards),
+        };
+        let mut merged = merged_with(share);
+        let spared = merged_with(Share { sparing: true, ..share });
+        let member = self.set.member(primary, false).unwrap_or(primary);
+        let own = plus(&table, &self.own_additions(tables, member, towards, share), share);
+        merged.update(|host, score| {
+            let is_good = own.or_never(host) >= AllocationScore::ZERO;
+            if is_good { spared.or_never(host) } else { score }
+        });
+        merged
     }
 
     /// Adds the wishes of the primary of a colocation to a table, and those of its other dependents. If the colocation
@@ -211,13 +220,8 @@ impl<'a> Wishes<'a> {
         if self.set.release.members_share_colocations() && self.set.resource(resource).is_group() {
             return Some(merged);
         }
-        let counting = share.counting.behind();
-        let may_lower = |share: &Share<'_>| counting == Counting::Gains && share.factor < 0.0;
         for (other, next) in self.next(how.start(self.set, resource)) {
-            if may_lower(&next) {
-                continue;
-            }
-            let share = Share { sparing: share.sparing, counting, ..next };
+            let share = Share { sparing: share.sparing, ..next };
             if let Some(more) = self.merge(other, WishMerge { table: Some(&merged), share, ..how }) {
                 merged = more;
             }
@@ -236,7 +240,7 @@ impl<'a> Wishes<'a> {
         if self.merging.by_paths {
             return None;
         }
-        if how.share.sparing || self.merging.follows_all(how.share) {
+        if how.share.sparing || self.merging.leaves_out {
             return None;
         }
         let sum = self.plus_paths(how.tables, how.start(self.set, resource), table)?;
@@ -253,7 +257,7 @@ impl<'a> Wishes<'a> {
         if self.merging.by_paths {
             return false;
         }
-        if self.merging.follows_all(how.share) {
+        if self.merging.leaves_out {
             return false;
         }
         if self.merging.added_wishes.is_some() || !self.set.host_indices().all(|host| self.available(host)) {
@@ -282,7 +286,7 @@ impl<'a> Wishes<'a> {
         if self.merging.by_paths {
             return None;
         }
-        if self.merging.added_wishes.is_some() || self.merging.follows_all(how.share) {
+        if self.merging.added_wishes.is_some() || self.merging.leaves_out {
             return None;
         }
         let WishMerge { tables, share, .. } = how;

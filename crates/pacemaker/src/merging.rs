@@ -22,28 +22,6 @@ pub(super) enum Towards {
     Dependents,
 }
 
-/// Scores that count on the paths from a resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Counting {
-    /// All scores.
-    #[default]
-    Everything,
-    /// The resource's own scores, and behind it only gains.
-    GainsBehind,
-    /// Positive shares of positive scores.
-    Gains,
-}
-
-impl Counting {
-    /// Scores that count behind the resource.
-    pub(super) fn behind(self) -> Counting {
-        match self {
-            Counting::Everything => Counting::Everything,
-            Counting::GainsBehind | Counting::Gains => Counting::Gains,
-        }
-    }
-}
-
 /// Share of another resource's scores that counts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Share<'a> {
@@ -55,7 +33,6 @@ pub(super) struct Share<'a> {
     pub(super) factor: f32,
     /// True if wanted hosts stay wanted.
     pub(super) sparing: bool,
-    pub(super) counting: Counting,
     /// Scores of the other resource below this one count for a negative share; none below 0 does without it.
     pub(super) turned_below: Option<AllocationScore>,
 }
@@ -74,9 +51,6 @@ impl<'a> Share<'a> {
     pub(super) fn part(self, score: AllocationScore) -> AllocationScore {
         let is_turned = self.turned_below.is_some_and(|limit| score < limit);
         if self.factor < 0.0 && score < AllocationScore::ZERO && !is_turned {
-            return AllocationScore::ZERO;
-        }
-        if self.counting == Counting::Gains && (self.factor < 0.0 || score < AllocationScore::ZERO) {
             return AllocationScore::ZERO;
         }
         #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "at most a million")]
@@ -175,11 +149,6 @@ pub(super) struct MergeState {
 impl MergeState {
     pub(super) fn new(resources: usize) -> MergeState {
         MergeState { marked: vec![false; resources], ..MergeState::default() }
-    }
-
-    /// Returns true if every path of a share is followed as in Pacemaker.
-    pub(super) fn follows_all(&self, share: Share<'_>) -> bool {
-        self.leaves_out || share.counting != Counting::Everything
     }
 
     /// Counts a step. Steps beyond the number of colocations are work, as they repeat some.

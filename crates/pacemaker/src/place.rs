@@ -428,9 +428,10 @@ impl Placer<'_> {
             }
             for towards in [Towards::Primaries, Towards::Dependents] {
                 let tied = self.wishes.list(next, towards).iter().map(|at| &self.set.colocations[*at]);
-                // A resource that wants to be with a clone can be with any of its instances.
+                // A resource that wants to be with a clone can be with any of its instances. A bundle ties it all the same.
                 let is_followed = |one: &&Colocation| {
                     !details.is_clone()
+                        || self.set.bundle(next).is_some()
                         || towards == Towards::Primaries
                         || self.set.resource(one.dependent).is_clone()
                 };
