@@ -34,7 +34,7 @@ pub(crate) fn with_fencing() -> BTreeSet<PathBuf> {
 
 /// Clusters with clones.
 pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
-    recorded("clones", 55)
+    recorded("clones", 54)
 }
 
 /// Clusters with promotable clones, and with orders of other actions than starts.
