@@ -55,6 +55,11 @@ impl WorkingSet {
         details.instance_of.or_else(|| self.resource(details.group?).instance_of)
     }
 
+    /// The instances that a clone should have.
+    pub(super) fn wanted_instances(&self, clone: ResourceIdx) -> impl Iterator<Item = ResourceIdx> + use<'_> {
+        self.resource(clone).members.iter().copied().filter(|one| !self.resource(*one).surplus)
+    }
+
     /// A resource and all its parts, each before its own.
     pub(super) fn parts_with(&self, whole: ResourceIdx) -> Vec<ResourceIdx> {
         let members = self.resource(whole).members.iter().flat_map(|member| self.parts_with(*member));

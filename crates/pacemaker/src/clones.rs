@@ -55,7 +55,7 @@ impl Placer<'_> {
     /// before others have their turn.
     fn share_of_each_host(&self, clone: ResourceIdx) -> usize {
         let available = self.wishes.open_hosts();
-        let wanted = self.wanted_instances(clone).count();
+        let wanted = self.set.wanted_instances(clone).count();
         (wanted / available.max(1)).max(1)
     }
 
@@ -120,7 +120,7 @@ impl Placer<'_> {
     fn consult_for_surplus(&mut self, clone: ResourceIdx, taken: &HostCounts, share: usize) {
         let set = self.set;
         if set.bundles.is_empty()
-            || taken.counts.iter().sum::<usize>() >= self.wanted_instances(clone).count()
+            || taken.counts.iter().sum::<usize>() >= self.set.wanted_instances(clone).count()
         {
             return;
         }
@@ -152,12 +152,6 @@ impl Placer<'_> {
             Some(parts) if parts.is_remote_node() => self.wishes.available(host),
             _ => node.can_run(),
         }
-    }
-
-    /// The instances that a clone should have.
-    fn wanted_instances(&self, clone: ResourceIdx) -> impl Iterator<Item = ResourceIdx> + use<'_> {
-        let set = self.set;
-        set.resource(clone).members.iter().copied().filter(|one| !set.resource(*one).surplus)
     }
 
     /// Records that surplus parts of a clone have no host. Their scores are not considered.
@@ -197,7 +191,7 @@ impl Placer<'_> {
     /// Notes the scores with which the placing of a clone begins.
     pub(super) fn tell_scores(&mut self, clone: ResourceIdx) {
         let mut shown = vec![clone];
-        for instance in self.wanted_instances(clone) {
+        for instance in self.set.wanted_instances(clone) {
             shown.push(instance);
             shown.extend(&self.set.resource(instance).members);
         }
@@ -228,7 +222,7 @@ impl Placer<'_> {
             let wish = wishes.get(instance).copied().unwrap_or_default();
             (Reverse(wish), self.instance_rank(*instance, &wanted))
         };
-        let mut instances: Vec<ResourceIdx> = self.wanted_instances(clone).collect();
+        let mut instances: Vec<ResourceIdx> = self.set.wanted_instances(clone).collect();
         instances.sort_by_key(rank);
         instances
     }
@@ -400,7 +394,7 @@ impl Placer<'_> {
         let noted: Vec<_> = parts.iter().map(|part| self.log.additions(*part).to_vec()).collect();
         let mut avoided: Vec<HostIdx> = Vec::new();
         let placed: usize = taken.counts.iter().sum();
-        for _ in placed..self.wanted_instances(clone).count() {
+        for _ in placed..self.set.wanted_instances(clone).count() {
             for host in &avoided {
                 parts.iter().for_each(|part| self.forbid(*part, ScoreSource::Instance, *host));
             }
@@ -448,8 +442,10 @@ impl Placer<'_> {
     /// Removes a record. What is told of it counts as a try.
     fn forget_record(&mut self, at: usize) {
         let tried = self.records.remove(at);
-        let behind = self.by_resource.iter_mut().flatten().filter(|other| **other > at);
-        behind.for_each(|other| *other -= 1);
+        if at < self.records.len() {
+            let behind = self.by_resource.iter_mut().flatten().filter(|other| **other > at);
+            behind.for_each(|other| *other -= 1);
+        }
         for event in self.events.iter_mut().rev() {
             match event {
                 PlacingEvent::Primitive(other) if *other > at => *other -= 1,

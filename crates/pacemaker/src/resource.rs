@@ -340,6 +340,11 @@ impl Resource {
         }
     }
 
+    /// Returns true if the instances of a clone depend only on instances on their own hosts.
+    pub(super) fn interleaves(&self) -> bool {
+        matches!(self.form, ResourceForm::Clone { interleave: true, .. })
+    }
+
     /// Returns true if the instances of a clone go by those of another clone on their own hosts where they are
     /// colocated. Pacemaker quirk: both must have the same `clone-node-max`, even where it has no other effect.
     pub(super) fn interleaves_with(&self, other: &Resource) -> bool {

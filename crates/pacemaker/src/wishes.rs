@@ -75,8 +75,7 @@ impl<'a> Wishes<'a> {
     /// Finds out whether a clone has an instance for every available host, and passes its colocations to its instances.
     pub(super) fn settle_clone(&mut self, clone: ResourceIdx) {
         let hosts = self.open_hosts();
-        let members = self.set.resource(clone).members.iter();
-        self.full[clone.get()] = members.filter(|one| !self.set.resource(**one).surplus).count() >= hosts;
+        self.full[clone.get()] = self.set.wanted_instances(clone).count() >= hosts;
         self.hand_to_instances(clone);
     }
 

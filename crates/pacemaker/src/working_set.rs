@@ -181,6 +181,22 @@ pub struct Colocation {
     pub influence: bool,
 }
 
+impl Colocation {
+    /// The colocation by which something that is no constraint ties a resource to another one.
+    pub(super) fn implied(id: &str, dependent: ResourceIdx, primary: ResourceIdx) -> Colocation {
+        Colocation {
+            id: id.to_owned(),
+            dependent,
+            primary,
+            score: AllocationScore::INFINITY,
+            attribute: None,
+            dependent_role: None,
+            primary_role: None,
+            influence: true,
+        }
+    }
+}
+
 /// Resources that should run on different hosts (soft anti-affinity). Only members that already have a place count, so
 /// that a group can be large: pairwise colocations would be followed from one to the next. No CIB has these.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -248,6 +264,14 @@ pub struct StartOrder {
     pub strength: OrderStrength,
     /// True if they stop in the opposite order.
     pub symmetrical: bool,
+}
+
+impl StartOrder {
+    /// The order by which something that is no constraint puts the start of a resource before that of another one.
+    pub(super) fn implied(id: &str, first: ResourceIdx, then: ResourceIdx) -> StartOrder {
+        let (tasks, strength) = (OrderedTasks::STARTS, OrderStrength::Mandatory);
+        StartOrder { id: id.to_owned(), first, then, tasks, strength, symmetrical: true }
+    }
 }
 
 /// Two resources of which one is started, or stopped, before the other.

@@ -6,8 +6,8 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::promotion::HostWishes;
 use super::super::score::AllocationScore;
 use super::super::working_set::{
-    Bundle, Colocation, GuestParts, OrderStrength, OrderedTask, OrderedTasks, Replica, ReplicaNode, Resource,
-    ResourceForm, RunCondition, StartOrder, Unsupported,
+    Bundle, Colocation, GuestParts, OrderStrength, OrderedTask, Replica, ReplicaNode, Resource, ResourceForm,
+    RunCondition, StartOrder, Unsupported,
 };
 use super::Reader;
 use super::bundles::{BundleDraft, ReplicaDraft, UNMANAGED};
@@ -82,11 +82,11 @@ impl<'a, 'i> Reader<'a, 'i> {
         let are_bundles = |resources: &[ResourceIdx]| resources.iter().any(|one| is_bundle(*one));
         let orders = set.orders.iter().filter(|one| is_bundle(one.first) || is_bundle(one.then));
         let begins = |task| matches!(task, OrderedTask::Start | OrderedTask::Promote);
-        let interleaves =
-            |one: ResourceIdx| matches!(set.resource(one).form, ResourceForm::Clone { interleave: true, .. });
         // A clone that interleaves is not known to go by the promotions in containers.
         let is_beside = |one: &StartOrder| {
-            one.tasks.first == OrderedTask::Promote && interleaves(one.then) && !is_bundle(one.then)
+            one.tasks.first == OrderedTask::Promote
+                && set.resource(one.then).interleaves()
+                && !is_bundle(one.then)
         };
         let orders =
             orders.filter(|one| !begins(one.tasks.first) || !begins(one.tasks.then) || is_beside(one));
@@ -124,31 +124,15 @@ impl<'a, 'i> Reader<'a, 'i> {
         address: Option<ResourceIdx>,
         connection: Option<ResourceIdx>,
     ) {
-        let with_container = |dependent, score| Colocation {
-            id: bundle.to_owned(),
-            dependent,
-            primary: container,
-            score,
-            attribute: None,
-            dependent_role: None,
-            primary_role: None,
-            influence: true,
-        };
-        let before = |first, then, strength| StartOrder {
-            id: bundle.to_owned(),
-            first,
-            then,
-            tasks: OrderedTasks::STARTS,
-            strength,
-            symmetrical: true,
-        };
         if let Some(address) = address {
-            self.together.push(with_container(address, AllocationScore::INFINITY));
-            self.set.orders.push(before(address, container, OrderStrength::Optional));
+            self.together.push(Colocation::implied(bundle, address, container));
+            let order = StartOrder::implied(bundle, address, container);
+            self.set.orders.push(StartOrder { strength: OrderStrength::Optional, ..order });
         }
         if let Some(connection) = connection {
-            self.together.push(with_container(connection, AllocationScore::of(WITH_CONTAINER)));
-            self.set.orders.push(before(container, connection, OrderStrength::Mandatory));
+            let score = AllocationScore::of(WITH_CONTAINER);
+            self.together.push(Colocation { score, ..Colocation::implied(bundle, connection, container) });
+            self.set.orders.push(StartOrder::implied(bundle, container, connection));
         }
     }
 

@@ -11,7 +11,7 @@ const WITH_CLONE: &str = "a colocation of a bundle's role with a clone";
 const WITH_GROUP: &str = "a colocation of a role with a group that need not be followed";
 const PROMOTED_WITH_BUNDLE: &str = "a mandatory colocation of promoted instances with a bundle";
 const IN_RELEASE: &str = "a colocation with a bundle in Pacemaker 3.0";
-const WITHOUT_ROLES: &str = "a colocation for a role that the resource does not have";
+pub(super) const WITHOUT_ROLES: &str = "a colocation for a role that the resource does not have";
 
 impl Reader<'_, '_> {
     /// Reason why a colocation of or with a bundle is not supported in these roles, if any.

@@ -143,14 +143,16 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// The nodes in containers, with their elements in the status noted.
     pub(super) fn replica_hosts(&mut self, states: &HashMap<&'a str, Node<'a, 'i>>) -> Vec<Host> {
         let mut hosts = Vec::new();
-        let list = self.section("nodes");
-        let listed = |name: &str| {
-            let mut nodes = list.into_iter().flat_map(|nodes| children(nodes, "node"));
-            nodes.find(|node| node.attribute("uname") == Some(name))
-        };
+        let nodes = self.section("nodes").into_iter().flat_map(|nodes| children(nodes, "node"));
+        let mut listed: HashMap<&str, Node<'a, 'i>> = HashMap::new();
+        for node in nodes {
+            node.attribute("uname").into_iter().for_each(|name| {
+                listed.entry(name).or_insert(node);
+            });
+        }
         for bundle in self.bundles.iter_mut().filter(|bundle| bundle.inner.is_some()) {
             for replica in &mut bundle.replicas {
-                replica.element = listed(&replica.name);
+                replica.element = listed.get(replica.name.as_str()).copied();
                 let name = replica.name.clone();
                 let id = replica.element.map_or(name.as_str(), id).to_owned();
                 replica.state = states.get(id.as_str()).copied();

@@ -11,6 +11,7 @@ use super::super::promotion::Role;
 use super::super::score::AllocationScore;
 use super::super::working_set::{Colocation, Unsupported};
 use super::Reader;
+use super::bundle_roles::WITHOUT_ROLES;
 use super::document::{child, children, id, required, wrong};
 use super::locations::score;
 use super::roles::{is_promoted, is_unpromoted};
@@ -81,7 +82,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             return self.unknown_roles_of_bundle(dependent, primary, score, roles);
         }
         if roles.dependent.is_some() && !has_roles(dependent) {
-            return Some("a colocation for a role that the resource does not have");
+            return Some(WITHOUT_ROLES);
         }
         if roles.primary.is_some() && !has_roles(primary) {
             let is_unknown = roles.dependent.is_some() || score == AllocationScore::MINUS_INFINITY;
@@ -134,11 +135,10 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// keeps an instance from a host counts as far as it is configured.
     fn is_partial(&self, primary: ResourceIdx, score: AllocationScore) -> bool {
         let details = self.set.resource(primary);
-        let locations = self.set.locations.iter().filter(|one| one.resource == primary);
-        let wanted = details.members.iter().filter(|one| !self.set.resource(**one).surplus).count();
-        let is_everywhere = wanted >= self.set.hosts.len()
+        let mut locations = self.set.locations.iter().filter(|one| one.resource == primary);
+        let is_everywhere = self.set.wanted_instances(primary).count() >= self.set.hosts.len()
             && !details.stopped
-            && !locations.into_iter().any(|one| one.score < AllocationScore::ZERO);
+            && !locations.any(|one| one.score < AllocationScore::ZERO);
         let is_plain = details.is_clone() && details.promotion.is_none();
         is_plain && (score != AllocationScore::INFINITY || !is_everywhere)
     }

@@ -7,9 +7,7 @@ use roxmltree::Node;
 use super::super::components::strong_components;
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::score::{AllocationScore, HostScore};
-use super::super::working_set::{
-    Colocation, OrderStrength, OrderedTasks, ResourceForm, StartOrder, Unsupported,
-};
+use super::super::working_set::{Colocation, ResourceForm, StartOrder, Unsupported};
 use super::Reader;
 use super::document::id;
 use super::fail_counts::failed_on;
@@ -119,7 +117,6 @@ impl<'a, 'i> Reader<'a, 'i> {
         let Some(name) = metas.get(CONTAINER).filter(|name| *name != id(node)) else {
             return NamedContainer::None;
         };
-        let elements = || self.section("resources").into_iter().flat_map(|section| section.descendants());
         let is_node = |one: Node<'a, 'i>| self.guests.iter().any(|guest| guest.machine == one);
         let brings_node = |one: Node<'a, 'i>| {
             let names_guest = |pair: Node<'a, 'i>| pair.attribute("name") == Some(GUEST);
@@ -131,8 +128,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         if !is_plain(node) || brings_node(node) {
             return NamedContainer::Unsupported(OTHER_INSIDE);
         }
-        let mut named = elements().filter(|one| is_resource(one) && one.attribute("id") == Some(name));
-        match named.next() {
+        match self.element(name).filter(is_resource) {
             Some(one) if is_plain(one) && !brings_node(one) && !self.is_connection(one) => {
                 NamedContainer::Primitive(name)
             }
@@ -295,25 +291,11 @@ impl<'a, 'i> Reader<'a, 'i> {
         before
     }
 
-    fn tie_to_container(&mut self, inside: ResourceIdx, container: ResourceIdx) {
-        let id = self.set.resource(container).id.clone();
-        self.together.push(Colocation {
-            id: id.clone(),
-            dependent: inside,
-            primary: container,
-            score: AllocationScore::INFINITY,
-            attribute: None,
-            dependent_role: None,
-            primary_role: None,
-            influence: true,
-        });
-        self.set.orders.push(StartOrder {
-            id,
-            first: container,
-            then: inside,
-            tasks: OrderedTasks::STARTS,
-            strength: OrderStrength::Mandatory,
-            symmetrical: true,
-        });
+    /// Ties a resource to the one that it runs in: it runs where that runs, and starts after it.
+    pub(super) fn tie_to_container(&mut self, inside: ResourceIdx, container: ResourceIdx) {
+        let id = &self.set.resource(container).id;
+        self.together.push(Colocation::implied(id, inside, container));
+        let order = StartOrder::implied(id, container, inside);
+        self.set.orders.push(order);
     }
 }

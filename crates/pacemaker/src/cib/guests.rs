@@ -7,11 +7,7 @@ use roxmltree::Node;
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::{is_true, leading};
-use super::super::score::AllocationScore;
-use super::super::working_set::{
-    Colocation, GuestParts, HostState, OrderStrength, OrderedTasks, Requirement, Resource, RunCondition,
-    StartOrder,
-};
+use super::super::working_set::{GuestParts, HostState, Requirement, Resource, RunCondition};
 use super::Reader;
 use super::document::{child, children, id};
 use super::history::RecordedState;
@@ -305,31 +301,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             self.set.resources.push(resource);
             self.set.hosts[host.get()].guest = Some(GuestParts { machine, connection });
             if self.set.may_manage(connection) {
-                self.tie(&guest, machine, connection);
+                self.tie_to_container(connection, machine);
             }
         }
-    }
-
-    /// Ties a connection to its VM: it runs where the VM runs, and starts after it.
-    fn tie(&mut self, guest: &GuestDraft<'a, 'i>, machine: ResourceIdx, connection: ResourceIdx) {
-        let id = id(guest.machine).to_owned();
-        self.together.push(Colocation {
-            id: id.clone(),
-            dependent: connection,
-            primary: machine,
-            score: AllocationScore::INFINITY,
-            attribute: None,
-            dependent_role: None,
-            primary_role: None,
-            influence: true,
-        });
-        self.set.orders.push(StartOrder {
-            id,
-            first: machine,
-            then: connection,
-            tasks: OrderedTasks::STARTS,
-            strength: OrderStrength::Mandatory,
-            symmetrical: true,
-        });
     }
 }

@@ -8,6 +8,7 @@ use roxmltree::Node;
 
 pub(super) use self::idle::{IdleMarks, NameMark};
 pub(super) use self::noted::NotedParameters;
+use self::past::expects_success;
 pub(super) use self::past::{LOCK, OPERATION, OperationKey, PastOperation, PastResource, RESOURCE};
 use super::document::{child, children, id};
 use noted::since_it_came;
@@ -60,10 +61,9 @@ impl KeptOperation {
         self.status == -1
     }
 
-    /// Returns true if it succeeded, as was expected. A probe may also find what nobody expected.
+    /// Returns true if it succeeded, as was expected.
     pub(super) fn is_done(&self) -> bool {
-        let is_expected = self.expected == Some(0) || self.probes() && self.expected == Some(7);
-        self.is_judged() && self.code == 0 && is_expected
+        self.is_judged() && self.code == 0 && expects_success(self.expected, self.probes())
     }
 
     /// Returns true if it changes whether the resource runs, or found that it does not.

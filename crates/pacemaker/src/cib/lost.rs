@@ -1,5 +1,7 @@
 //! Lost hosts, and resources that need not wait until these are fenced.
 
+use std::collections::HashSet;
+
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::working_set::{Requirement, Resource};
 use super::Reader;
@@ -48,13 +50,14 @@ impl Reader<'_, '_> {
         let lost = self.set.host_indices().filter(|host| self.set.host(*host).state.unclean);
         for host in lost.collect::<Vec<HostIdx>>() {
             let known = self.known_on(host);
+            let before = self.set.status_order.iter().copied().take_while(|one| *one != host).collect();
             let is_known = |name: &str| known.contains(&NameMark::of(common(name).as_bytes()));
             let waits = self.set.resource_indices().filter(|resource| {
                 let details = self.set.resource(*resource);
                 let waits = self.set.requirement(*resource) == Requirement::Quorum;
                 let is_unsure = match self.is_told_apart(*resource) {
                     true => !self.tells_of(host, &details.id),
-                    false => !is_known(&details.id) || self.is_of_another_instance(*resource, host),
+                    false => !is_known(&details.id) || self.is_of_another_instance(*resource, host, &before),
                 };
                 details.is_primitive() && waits && is_unsure && self.set.may_hide_on(*resource, host)
             });
@@ -77,14 +80,13 @@ impl Reader<'_, '_> {
     }
 
     /// Returns true if a lost host tells of another instance of a cloned group: one that was given up, the one that runs
-    /// there, or else the first that runs nowhere.
-    fn is_of_another_instance(&self, member: ResourceIdx, host: HostIdx) -> bool {
+    /// there, or else the first that runs on none of the hosts before it in the status.
+    fn is_of_another_instance(&self, member: ResourceIdx, host: HostIdx, before: &HashSet<HostIdx>) -> bool {
         let details = self.set.resource(member);
         let Some(group) = details.group else { return false };
         let Some(clone) = self.set.resource(group).instance_of else { return false };
         let instances = &self.set.resource(clone).members;
-        let count = instances.iter().filter(|one| !self.set.resource(**one).surplus).count();
-        if self.gives_up_lost_instances(count, details.requires) {
+        if self.gives_up_lost_instances(self.set.wanted_instances(clone).count(), details.requires) {
             return true;
         }
         let name = common(&details.id);
@@ -94,9 +96,6 @@ impl Reader<'_, '_> {
         if all.iter().any(|one| is_same(one) && runs_there(one)) {
             return !runs_there(&member);
         }
-        // Those that run on hosts further down in the status are not known yet.
-        let order = &self.set.status_order;
-        let before = &order[..order.iter().position(|one| *one == host).unwrap_or(order.len())];
         let is_idle = |instance: &&ResourceIdx| {
             let parts = self.set.primitives(instance);
             parts.iter().all(|part| !self.set.resource(*part).active_hosts().any(|on| before.contains(&on)))

@@ -145,11 +145,16 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// The element that is meant: this one, or the one of its kind to which it refers.
     pub(super) fn meant(&self, node: Node<'a, 'i>) -> Option<Node<'a, 'i>> {
         let Some(name) = node.attribute("id-ref") else { return Some(node) };
+        self.element(name).filter(|meant| meant.tag_name() == node.tag_name())
+    }
+
+    /// The element of the configuration with an id.
+    pub(super) fn element(&self, name: &str) -> Option<Node<'a, 'i>> {
         let all = || self.configuration.descendants().filter(Node::is_element);
         let by_id = self
             .by_id
             .get_or_init(|| all().filter_map(|node| node.attribute("id").map(|id| (id, node))).collect());
-        by_id.get(name).copied().filter(|meant| meant.tag_name() == node.tag_name())
+        by_id.get(name).copied()
     }
 }
 

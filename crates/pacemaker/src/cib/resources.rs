@@ -208,16 +208,8 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// Colocates each member of a group with the one before it.
     pub(super) fn keep_together(&mut self, members: &[ResourceIdx], group: &str) {
         for pair in members.windows(2) {
-            self.together.push(Colocation {
-                id: group.to_owned(),
-                dependent: pair[1],
-                primary: pair[0],
-                score: AllocationScore::INFINITY,
-                attribute: None,
-                dependent_role: None,
-                primary_role: None,
-                influence: self.set.resource(pair[1]).critical,
-            });
+            let influence = self.set.resource(pair[1]).critical;
+            self.together.push(Colocation { influence, ..Colocation::implied(group, pair[1], pair[0]) });
         }
     }
 

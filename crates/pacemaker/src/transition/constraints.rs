@@ -269,7 +269,7 @@ impl Constraints<'_> {
     /// Instances form a pair if they run on, come to, or leave the same host.
     fn by_instance(&self, order: &StartOrder) -> Vec<OrderedPair> {
         let (first, then) = (self.set.resource(order.first), self.set.resource(order.then));
-        if !first.is_clone() || !matches!(then.form, ResourceForm::Clone { interleave: true, .. }) {
+        if !first.is_clone() || !then.interleaves() {
             return Vec::new();
         }
         let of_bundle = self.set.bundle(order.then).is_some();

@@ -8,8 +8,8 @@ use super::change::{ResourceChange, ResourceChanges};
 use super::wait::WaitReason;
 use htools_plan::graph::Strength;
 
-/// Makes the starts and promotions of instances wait for the fencing that ends others. Those that go on are told of it first, also if the
-/// clone need not wait for fencing.
+/// Makes the starts and promotions of instances wait for the fencing that ends others. Those that go on are told of it
+/// first, also if the clone need not wait for fencing.
 pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
     let notifies = |clone: &ResourceIdx| set.resource(*clone).notifies && set.bundle(*clone).is_none();
     for clone in set.clones().filter(notifies) {

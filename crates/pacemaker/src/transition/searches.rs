@@ -1,7 +1,7 @@
 //! Actions that wait until another resource was looked for on remote nodes.
 
 use super::super::index::{HostIdx, ResourceIdx};
-use super::super::working_set::{OrderedPair, ResourceForm};
+use super::super::working_set::OrderedPair;
 use super::action::ActionTask::{MigrateTo, Start, Stop};
 use super::connections;
 use super::constraints::Constraints;
@@ -12,9 +12,7 @@ impl Constraints<'_> {
     /// the instance with the place of the first waits.
     pub(super) fn look_before_restart(&mut self, pair: OrderedPair) {
         let place = |part: ResourceIdx| self.changes.by_place[part.get()].runs_on();
-        let interleaves =
-            matches!(self.set.resource(pair.then).form, ResourceForm::Clone { interleave: true, .. });
-        let near = place(pair.first).filter(|_| interleaves);
+        let near = place(pair.first).filter(|_| self.set.resource(pair.then).interleaves());
         for part in self.set.primitives(&pair.then).to_vec() {
             if place(part).is_some() && near.is_none_or(|near| place(part) == Some(near)) {
                 self.look_for_parts(pair.first, self.true_stop(part));

@@ -148,12 +148,10 @@ impl PastOperation<'_> {
         self.0[5].split(|byte| *byte == b':').nth(at)
     }
 
-    /// Returns true if its result is 0, and that is what was expected. A probe may also find what nobody expected.
+    /// Returns true if its result is 0, and that is what was expected.
     pub(super) fn is_success(&self) -> bool {
         let is_probe = self.name() == b"monitor" && !self.is_recurring();
-        self.status() == 0
-            && self.code() == 0
-            && (self.expected() == Some(0) || is_probe && self.expected() == Some(7))
+        self.status() == 0 && self.code() == 0 && expects_success(self.expected(), is_probe)
     }
 
     pub(super) fn changed(&self) -> Option<i64> {
@@ -179,6 +177,12 @@ impl PastOperation<'_> {
         let [name, _, status, code, interval, ..] = self.0;
         name == b"monitor" && status == b"0" && code == b"7" && interval == b"0"
     }
+}
+
+/// Returns true if an operation of which this exit code is expected may end with 0. A probe may also find a resource that
+/// nobody expected.
+pub(super) fn expects_success(expected: Option<i64>, is_probe: bool) -> bool {
+    expected == Some(0) || is_probe && expected == Some(7)
 }
 
 pub(super) fn number(text: &[u8]) -> Option<i64> {

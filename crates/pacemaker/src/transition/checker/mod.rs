@@ -13,8 +13,7 @@ use super::{ActionTask, ResourceChange, Transition, WaitReason};
 use crate::index::{AttributeIdx, HostIdx, ResourceIdx};
 use crate::placing::AllPlaced;
 use crate::working_set::{
-    ChoiceOrder, OrderStrength, OrderedTask, OrderedTasks, ResourceForm, RunCondition, StartOrder, Strategy,
-    WorkingSet,
+    ChoiceOrder, OrderStrength, OrderedTask, OrderedTasks, RunCondition, StartOrder, Strategy, WorkingSet,
 };
 use htools_plan::graph::{Precedence, StepIdx};
 use std::collections::{HashMap, HashSet};
@@ -244,8 +243,7 @@ impl TransitionChecker<'_> {
     /// Checks an order after a clone. One instance is enough, but all that start or stop are waited for. An order of
     /// starts alone does not bind interleaving instances on hosts without an instance of the clone.
     fn after_a_clone(&mut self, order: &StartOrder, placed: &AllPlaced) {
-        let interleaves =
-            matches!(self.set.resource(order.then).form, ResourceForm::Clone { interleave: true, .. });
+        let interleaves = self.set.resource(order.then).interleaves();
         let firsts = self.set.primitives(&order.first).into_owned();
         let runs = firsts.iter().any(|first| self.comes_or_waits(*first));
         for then in self.set.primitives(&order.then).iter() {

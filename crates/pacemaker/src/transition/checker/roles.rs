@@ -7,7 +7,7 @@ use crate::index::ResourceIdx;
 use crate::placing::AllPlaced;
 use crate::transition::ActionTask::{self, Demote, Promote, Start, Stop};
 use crate::transition::ResourceChange;
-use crate::working_set::{OrderStrength, OrderedTask, ResourceForm, StartOrder};
+use crate::working_set::{OrderStrength, OrderedTask, StartOrder};
 
 impl TransitionChecker<'_> {
     /// Checks that instances get the roles for which they were placed, unless a cause is given or something that they
@@ -45,7 +45,7 @@ impl TransitionChecker<'_> {
         for order in &set.orders {
             let is_new = seen.insert((order.first, order.then, order.tasks));
             let sides = [order.first, order.then].map(|end| set.resource(end));
-            let is_loose = matches!(sides[1].form, ResourceForm::Clone { interleave: true, .. });
+            let is_loose = sides[1].interleaves();
             let is_managed = sides.iter().all(|side| side.is_primitive() || side.managed);
             if is_new && order.strength == OrderStrength::Mandatory && is_managed && !is_loose {
                 self.role_order(order);

@@ -5,19 +5,14 @@ use super::super::needs::Need;
 use super::state::InducedChanges;
 use crate::index::ResourceIdx;
 use crate::placing::AllPlaced;
-use crate::working_set::{Resource, ResourceForm, WorkingSet};
-
-/// Returns true if the instances of a clone depend only on instances on their own hosts.
-fn interleaves(clone: &Resource) -> bool {
-    matches!(clone.form, ResourceForm::Clone { interleave: true, .. })
-}
+use crate::working_set::WorkingSet;
 
 /// By resource; true if it is part of an interleaving instance on a host without an instance of a clone that it needs.
 /// Such an instance does not count for others, either.
 pub(super) fn unmatched(set: &WorkingSet, placed: &AllPlaced, needs: &[Need]) -> Vec<bool> {
     let mut unmatched = vec![false; set.resources.len()];
     let binds = |need: &&Need| {
-        need.symmetrical && set.resource(need.first).is_clone() && interleaves(set.resource(need.then))
+        need.symmetrical && set.resource(need.first).is_clone() && set.resource(need.then).interleaves()
     };
     let needs: Vec<&Need> = needs.iter().filter(binds).collect();
     let mut again = true;
@@ -53,15 +48,20 @@ impl InducedChanges<'_> {
         has_match(self.set, self.placed, &self.unmatched, clone, resource)
     }
 
+    /// Returns true if a resource goes by all instances of a clone, not by those on its own host. A bundle counts as one
+    /// resource for those that come after it.
+    pub(super) fn goes_by_all(&self, need: &Need) -> bool {
+        let then = self.set.resource(need.then);
+        !then.interleaves() && (then.is_clone() || self.set.bundle(need.first).is_some())
+    }
+
     /// Change of a resource that needs a clone. One instance is enough, but interleaving clones need the one on their
     /// own host. A resource beside an instance that restarts does so, too.
     pub(super) fn needing_clone(&self, need: &Need, resource: ResourceIdx) -> ResourceChange {
         let now = self.of(resource);
         let then = self.set.resource(need.then);
-        let interleaves = interleaves(then);
-        // A bundle counts as one resource for those that come after it.
-        let is_whole = then.is_clone() || self.set.bundle(need.first).is_some();
-        let goes_by_all = is_whole && !interleaves;
+        let interleaves = then.interleaves();
+        let goes_by_all = self.goes_by_all(need);
         let here = now.comes_to().or(now.runs_on());
         let instances = || self.set.resource(need.first).members.iter();
         let parts = |instance: &ResourceIdx| self.set.primitives(instance).into_owned();

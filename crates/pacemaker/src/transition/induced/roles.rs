@@ -5,7 +5,7 @@ use super::super::needs::Need;
 use super::super::wait::WaitReason;
 use super::state::{InducedChanges, InducedRole};
 use crate::index::{HostIdx, ResourceIdx};
-use crate::working_set::{OrderedTask, Requirement, ResourceForm};
+use crate::working_set::{OrderedTask, Requirement};
 
 impl InducedChanges<'_> {
     /// Changes of the roles of all primitives.
@@ -96,10 +96,7 @@ impl InducedChanges<'_> {
         let set = self.set;
         let firsts = set.primitives(&set.with_roles(need.first)).into_owned();
         let then = set.resource(need.then);
-        let interleaves = matches!(then.form, ResourceForm::Clone { interleave: true, .. });
-        // A bundle counts as one resource for those that come after it.
-        let is_whole = then.is_clone() || set.bundle(need.first).is_some();
-        let goes_by_all = is_whole && !interleaves;
+        let (interleaves, goes_by_all) = (then.interleaves(), self.goes_by_all(need));
         for member in set.primitives(&need.then).iter() {
             let now = self.of(*member);
             let here = now.comes_to().or(now.runs_on());
