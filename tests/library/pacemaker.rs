@@ -54,7 +54,7 @@ pub(crate) fn in_other_words() -> BTreeSet<PathBuf> {
 
 /// Clusters whose configuration has changed since their resources were started.
 pub(crate) fn changed() -> BTreeSet<PathBuf> {
-    recorded("changed", 42)
+    recorded("changed", 43)
 }
 
 /// Clusters with guest nodes.
@@ -84,7 +84,7 @@ pub(crate) fn with_bundles_beside_others() -> BTreeSet<PathBuf> {
 
 /// Clusters with bundles whose order of actions follows rules of its own.
 pub(crate) fn with_bundles_in_order() -> BTreeSet<PathBuf> {
-    recorded("bundles-in-order", 18)
+    recorded("bundles-in-order", 28)
 }
 
 /// Clusters with resources that run in others.

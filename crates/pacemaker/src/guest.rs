@@ -132,7 +132,7 @@ impl WorkingSet {
     }
 
     /// Keeps from guest nodes the managed resources that can never run there: VMs that are guest nodes, their
-    /// connections, and fencing devices.
+    /// connections, and fencing devices. Connections to containers are kept from them even if they are not managed.
     pub(super) fn keep_from_guests(&mut self) {
         let is_open = |(host, _): &(HostIdx, GuestParts)| {
             let node = self.host(*host);
@@ -142,7 +142,9 @@ impl WorkingSet {
         if guests.is_empty() {
             return;
         }
-        let managed = self.guests().filter(|(_, parts)| self.may_manage(parts.connection));
+        let managed = self
+            .guests()
+            .filter(|(host, parts)| self.host(*host).replica || self.may_manage(parts.connection));
         let of_guest = |(host, parts): (HostIdx, GuestParts)| {
             let machine = (!self.host(host).replica).then_some(parts.machine);
             machine.into_iter().chain([parts.connection])

@@ -214,7 +214,7 @@ impl Placer<'_> {
         let is_fixed = |one: &PromotionScore| {
             let is_unmanaged =
                 one.parts.first().is_some_and(|part| part.source == PromotionSource::Unmanaged);
-            is_unmanaged && set.resource(one.instance).is_primitive()
+            is_unmanaged && set.resource(one.instance).is_primitive() && !set.resource(clone).in_bundle
         };
         let counts =
             |one: &PromotionScore| one.host.filter(|_| one.score >= AllocationScore::ZERO && !is_fixed(one));

@@ -467,9 +467,17 @@ impl WorkingSet {
         colocation.primary_role.is_some() && !has_roles
     }
 
-    /// Returns true if a lost host can be fenced. Without quorum, it must still be a member.
+    /// Returns true if a lost host can be fenced. Without quorum, it must still be a member. A node in a container is fenced
+    /// by a restart of that, which takes the fencing of a lost host beneath.
     pub(super) fn can_fence(&self, host: HostIdx) -> bool {
-        self.fencing && (self.without_quorum.is_none() || self.host(host).state.online)
+        let node = self.host(host);
+        match node.guest.filter(|_| node.replica) {
+            Some(parts) => self
+                .resource(parts.machine)
+                .active_hosts()
+                .all(|beneath| !self.host(beneath).state.unclean || self.can_fence(beneath)),
+            None => self.fencing && (self.without_quorum.is_none() || node.state.online),
+        }
     }
 
     /// The precondition for starting a primitive, as configured or by default.

@@ -10,7 +10,7 @@ use super::super::working_set::{
     RunCondition, StartOrder, Unsupported,
 };
 use super::Reader;
-use super::bundles::{BundleDraft, ReplicaDraft, UNMANAGED};
+use super::bundles::{BundleDraft, ReplicaDraft};
 use super::document::id;
 use super::properties::Properties;
 use htools_ganeti::input::error::Result;
@@ -21,7 +21,9 @@ const WITH_CONTAINER: i64 = 10_000;
 /// Reasons why a bundle is not supported.
 const ORDER: &str = "an order of other actions than starts and promotions with a bundle";
 const TICKET: &str = "a ticket of a bundle";
+const HELD_ORDER: &str = "an order after a bundle that is not managed, without quorum";
 const HOSTS_BENEATH: &str = "promotion scores of the hosts of containers in Pacemaker 3.0";
+const STUCK_INSIDE: &str = "the resource in a bundle is blocked after a failure";
 const ELSEWHERE: &str = "the resource in a bundle runs outside of its own container";
 
 impl<'a, 'i> Reader<'a, 'i> {
@@ -90,11 +92,18 @@ impl<'a, 'i> Reader<'a, 'i> {
         };
         let orders =
             orders.filter(|one| !begins(one.tasks.first) || !begins(one.tasks.then) || is_beside(one));
+        let is_held = |one: &&StartOrder| {
+            let mut containers = set.resource(one.first).members.iter();
+            let counts = one.strength != OrderStrength::Optional && set.without_quorum.is_some();
+            is_bundle(one.first) && counts && containers.any(|container| !set.may_manage(*container))
+        };
+        let held = set.orders.iter().filter(is_held);
         let choices = set.choices.iter();
         let choices = choices.filter(|one| are_bundles(&one.firsts) || are_bundles(&one.dependents));
         let tickets = set.tickets.rules.iter().filter(|rule| is_bundle(rule.resource));
         let mut unsupported: Vec<Unsupported> =
             orders.map(|one| Unsupported::new("rsc_order", &one.id, ORDER)).collect();
+        unsupported.extend(held.map(|one| Unsupported::new("rsc_order", &one.id, HELD_ORDER)));
         unsupported.extend(choices.map(|one| Unsupported::new("rsc_order", &one.id, ORDER)));
         unsupported.extend(tickets.map(|one| Unsupported::new("rsc_ticket", &one.id, TICKET)));
         unsupported.dedup();
@@ -107,7 +116,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             let connection = self.set.resource(inside.connection);
             let is_reached = connection.active.is_some_and(|host| self.set.host(host).state.online);
             let is_lost = connection.condition == RunCondition::Failed || !is_reached;
-            let is_used = self.set.resource(inside.instance).active == Some(inside.host);
+            let is_used = self.set.resource(inside.instance).active == Some(inside.host)
+                && self.set.may_manage(inside.instance);
             let container = &mut self.set.resources[replica.container.get()];
             container.lost_inside = is_lost && is_used;
             if container.lost_inside && container.condition == RunCondition::Sound {
@@ -129,7 +139,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             let order = StartOrder::implied(bundle, address, container);
             self.set.orders.push(StartOrder { strength: OrderStrength::Optional, ..order });
         }
-        if let Some(connection) = connection {
+        // A connection that is not managed stays alone.
+        if let Some(connection) = connection.filter(|connection| self.set.may_manage(*connection)) {
             let score = AllocationScore::of(WITH_CONTAINER);
             self.together.push(Colocation { score, ..Colocation::implied(bundle, connection, container) });
             self.set.orders.push(StartOrder::implied(bundle, container, connection));
@@ -172,8 +183,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         if is_promotable {
             self.check_promotable(&mut reasons);
         }
-        if !parts.are_managed() {
-            reasons.push(UNMANAGED);
+        if parts.are_blocked() {
+            reasons.push(STUCK_INSIDE);
         }
         if parts.run_beyond(&hosts) || bundle.per_host > 1 {
             reasons.push(ELSEWHERE);

@@ -96,9 +96,10 @@ impl ResourceChange {
         }
     }
 
-    /// The change that is possible without quorum. By `stop`, nothing keeps running or starts; by `freeze`, only
-    /// resources that run already start anew. Resources stay on a host that would have to be fenced first.
-    pub(super) fn allowed(self, set: &WorkingSet, resource: ResourceIdx) -> ResourceChange {
+    /// The change that is possible without quorum, for a resource whose definition changed or not. By `stop`, nothing keeps
+    /// running or starts; by `freeze`, only resources that run already start anew. Resources stay on a host that would have
+    /// to be fenced first.
+    pub(super) fn allowed(self, set: &WorkingSet, resource: ResourceIdx, is_changed: bool) -> ResourceChange {
         let details = set.resource(resource);
         let Some(policy) = set.without_quorum.filter(|_| set.is_managed(resource)) else { return self };
         let change = match policy {
@@ -108,10 +109,13 @@ impl ResourceChange {
                 (Some(at), ResourceChange::Start(_)) => ResourceChange::Stop(at),
                 _ => self.not_started(),
             },
-            QuorumPolicy::Freeze if details.active.is_none() => self.not_started(),
+            // Pacemaker quirk: a resource with a changed definition is stopped, and not started again.
+            QuorumPolicy::Freeze if details.active.is_none() || is_changed => self.not_started(),
             QuorumPolicy::Freeze => self,
         };
-        match change.stops_on() {
+        // On a lost node in a container, everything restarts, and so waits for the fencing.
+        let inside = details.active.filter(|host| set.host(*host).replica);
+        match change.stops_on().or(inside) {
             Some(host) if set.host(host).state.unclean && !set.can_fence(host) => ResourceChange::Held(host),
             _ => change,
         }
