@@ -157,7 +157,11 @@ impl ConnectedHost {
         }
         let is_failed = fails_alone(set, machine);
         let is_here = |one: &ResourceIdx| set.resource(*one).active_hosts().any(|host| host == self.host);
-        let counts = |one: &ResourceIdx| set.resource(*one).is_primitive() && set.may_manage(*one);
+        // A resource that a failure blocks was managed when it failed.
+        let counts = |one: &ResourceIdx| {
+            let details = set.resource(*one);
+            details.is_primitive() && (set.may_manage(*one) || details.blocked_by_failure)
+        };
         let is_used = set.resource_indices().any(|one| is_here(&one) && counts(&one));
         is_used || is_on_lost(set, self.connection) || is_failed
     }
