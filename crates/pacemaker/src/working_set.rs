@@ -32,6 +32,8 @@ words!(
     pub QuorumPolicy, "policy without quorum" {
         /// The cluster stops all its resources.
         Stop = "stop",
+        /// Promoted instances are demoted. Running instances of promotable clones go on; all other resources stop.
+        Demote = "demote",
         /// Running resources go on; no others are started.
         Freeze = "freeze",
     }

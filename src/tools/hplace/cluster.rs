@@ -295,6 +295,9 @@ fn accept(
     if let Some(policy) = set.without_quorum {
         let what = match policy {
             QuorumPolicy::Stop => "Pacemaker stops all resources",
+            QuorumPolicy::Demote => {
+                "Pacemaker promotes no instances, and stops all resources but those of promotable clones"
+            }
             QuorumPolicy::Freeze => "Pacemaker starts no more resources",
         };
         output
