@@ -381,6 +381,9 @@ pub struct WorkingSet {
     pub fencing: bool,
     /// Names of the hosts with utilization in the status section, if the cluster is too old to read that.
     pub ignored_utilization: Vec<String>,
+    /// Names of the hosts that count as offline because the status gives times of their membership, if the played release
+    /// does not read these.
+    pub ignored_membership: Vec<String>,
     /// Effect of fencing.
     pub fence_action: FenceAction,
     /// True if fencing is enabled but impossible, so that nothing is started, stopped or moved.

@@ -217,8 +217,12 @@ impl<'a, 'i> Reader<'a, 'i> {
         transient: &Properties<'_>,
     ) -> HostState {
         let word = |name| state.and_then(|state| state.attribute(name)).unwrap_or_default();
-        // Later releases write a time instead of a flag.
-        let holds = |text: &str| is_true(text) || leading(text).is_some_and(|since| since > 1);
+        let reads_times = self.feature_set().reads_times_of_membership();
+        let is_time = |text: &str| leading(text).is_some_and(|since| since > 1);
+        if !reads_times && is_time(word("in_ccm")) {
+            self.set.ignored_membership.push(word("uname").to_owned());
+        }
+        let holds = |text: &str| is_true(text) || reads_times && is_time(text);
         let in_ccm = holds(word("in_ccm"));
         let crmd = word("crmd") == "online" || holds(word("crmd"));
         let shutdown = transient.get("shutdown").and_then(leading).is_some_and(|since| since != 0);

@@ -7,6 +7,7 @@ mod bundle_resources;
 mod bundle_roles;
 mod bundles;
 pub mod change;
+mod clone_parts;
 mod clones;
 mod colocations;
 mod containers;
