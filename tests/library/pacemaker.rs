@@ -69,7 +69,7 @@ pub(crate) fn with_remote_nodes() -> BTreeSet<PathBuf> {
 
 /// Clusters with remote nodes and a recorded order of actions.
 pub(crate) fn with_searched_remote_nodes() -> BTreeSet<PathBuf> {
-    recorded("remotes-in-order", 20)
+    recorded("remotes-in-order", 21)
 }
 
 /// Clusters with bundles.
