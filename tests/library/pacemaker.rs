@@ -29,7 +29,7 @@ pub(crate) fn on_several_nodes() -> BTreeSet<PathBuf> {
 
 /// Clusters in which lost nodes are fenced while some actions do not wait for that, or nodes are unfenced.
 pub(crate) fn with_fencing() -> BTreeSet<PathBuf> {
-    recorded("fencing", 21)
+    recorded("fencing", 22)
 }
 
 /// Clusters with clones.
@@ -39,7 +39,7 @@ pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
 
 /// Clusters with promotable clones, and with orders of other actions than starts.
 pub(crate) fn promoted() -> BTreeSet<PathBuf> {
-    recorded("promoted", 69)
+    recorded("promoted", 73)
 }
 
 /// Clusters with tickets.
@@ -49,7 +49,7 @@ pub(crate) fn with_tickets() -> BTreeSet<PathBuf> {
 
 /// Clusters whose CIBs use references, other units, or one entry for several objects.
 pub(crate) fn in_other_words() -> BTreeSet<PathBuf> {
-    recorded("notation", 15)
+    recorded("notation", 16)
 }
 
 /// Clusters whose configuration has changed since their resources were started.
@@ -59,7 +59,7 @@ pub(crate) fn changed() -> BTreeSet<PathBuf> {
 
 /// Clusters with guest nodes.
 pub(crate) fn with_guests() -> BTreeSet<PathBuf> {
-    recorded("guests", 72)
+    recorded("guests", 73)
 }
 
 /// Clusters with remote nodes. Only the consequences for places and changes are known.
@@ -69,7 +69,7 @@ pub(crate) fn with_remote_nodes() -> BTreeSet<PathBuf> {
 
 /// Clusters with remote nodes and a recorded order of actions.
 pub(crate) fn with_searched_remote_nodes() -> BTreeSet<PathBuf> {
-    recorded("remotes-in-order", 20)
+    recorded("remotes-in-order", 21)
 }
 
 /// Clusters with bundles.

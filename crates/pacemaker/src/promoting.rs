@@ -9,7 +9,7 @@ use super::place::{Placer, PlacingState};
 use super::placing::PlacingEvent;
 use super::promotion::{ExtraInstance, Promotion, PromotionScore, PromotionSource, Role};
 use super::score::{AllocationScore, ScoreTable};
-use super::working_set::Colocation;
+use super::working_set::{Colocation, QuorumPolicy};
 
 /// Score of an instance whose agent does not ask for a promotion.
 const UNASKED: i64 = -1;
@@ -66,7 +66,7 @@ impl Placer<'_> {
             let own = own.get(&one.instance).map(Reverse);
             // It counts before the ranks, unless a ticket forbids all promotions.
             let (own, own_at_last) = if lacks_ticket { (None, own) } else { (own, None) };
-            let runs = set.primitives(&one.instance).iter().any(|part| set.resource(*part).active.is_some());
+            let runs = set.runs(one.instance);
             let rank = self.instance_rank(one.instance, &wanted);
             // Pacemaker quirk: of running instances with infinite scores, the first number comes first.
             let turn = turns.get(&one.instance).filter(|_| lacks_ticket || !runs || !one.score.is_infinite());
@@ -84,6 +84,7 @@ impl Placer<'_> {
             one.host.is_some_and(|host| self.can_promote_on(host))
                 && one.score >= AllocationScore::ZERO
                 && (is_kept || is_managed)
+                && !self.is_kept_down(one.instance)
         };
         // Pacemaker quirk: the total of an unmanaged clone has no limit.
         let is_limited = set.may_manage_by_itself(clone);
@@ -109,6 +110,11 @@ impl Placer<'_> {
         self.events.push(PlacingEvent::Promotion { clone, scores, extra });
     }
 
+    /// Returns true for an instance that is not promoted and must remain so, as there is no quorum (`freeze`).
+    fn is_kept_down(&self, instance: ResourceIdx) -> bool {
+        self.set.without_quorum == Some(QuorumPolicy::Freeze) && !self.set.is_promoted(instance)
+    }
+
     /// Returns false for a guest node whose VM has no place, or none yet. A node in a container must have a container with
     /// a place, and must not be closed.
     fn can_promote_on(&self, host: HostIdx) -> bool {
@@ -131,7 +137,8 @@ impl Placer<'_> {
         if set.is_promoted(instance) && !set.primitives(&instance).iter().all(is_managed) {
             return score.add(PromotionSource::Unmanaged, AllocationScore::INFINITY);
         }
-        if promotion.unwanted {
+        // Pacemaker quirk: the score of an instance that runs unpromoted, and remains so without quorum, is its own.
+        if promotion.unwanted && !(self.is_kept_down(instance) && set.runs(instance)) {
             return score.add(PromotionSource::TargetRole, AllocationScore::MINUS_INFINITY);
         }
         // The wish of a part does not count where that is unwanted, as an unmanaged one can be.

@@ -32,6 +32,8 @@ words!(
     pub QuorumPolicy, "policy without quorum" {
         /// The cluster stops all its resources.
         Stop = "stop",
+        /// Promoted instances are demoted. Running instances of promotable clones go on; all other resources stop.
+        Demote = "demote",
         /// Running resources go on; no others are started.
         Freeze = "freeze",
     }
@@ -379,6 +381,9 @@ pub struct WorkingSet {
     pub fencing: bool,
     /// Names of the hosts with utilization in the status section, if the cluster is too old to read that.
     pub ignored_utilization: Vec<String>,
+    /// Names of the hosts that count as offline because the status gives times of their membership, if the played release
+    /// does not read these.
+    pub ignored_membership: Vec<String>,
     /// Effect of fencing.
     pub fence_action: FenceAction,
     /// True if fencing is enabled but impossible, so that nothing is started, stopped or moved.

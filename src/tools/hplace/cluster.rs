@@ -286,6 +286,16 @@ fn accept(
             printable(host, 60)
         ))?;
     }
+    if let Some(host) = set.ignored_membership.first() {
+        let more = match set.ignored_membership.len() {
+            1 => String::new(),
+            count => format!(" and {} other nodes", count - 1),
+        };
+        output.error_line(&format!(
+            "Warning: the status says since when {}{more} are members; Pacemaker 2.1.5 does not read that, and takes them for offline",
+            printable(host, 60)
+        ))?;
+    }
     if let Some(word) = &set.unknown_strategy {
         let word = printable(word, 60);
         output.error_line(&format!(
@@ -295,6 +305,9 @@ fn accept(
     if let Some(policy) = set.without_quorum {
         let what = match policy {
             QuorumPolicy::Stop => "Pacemaker stops all resources",
+            QuorumPolicy::Demote => {
+                "Pacemaker promotes no instances, and stops all resources but those of promotable clones"
+            }
             QuorumPolicy::Freeze => "Pacemaker starts no more resources",
         };
         output

@@ -7,6 +7,7 @@ mod bundle_resources;
 mod bundle_roles;
 mod bundles;
 pub mod change;
+mod clone_parts;
 mod clones;
 mod colocations;
 mod containers;
@@ -205,8 +206,6 @@ struct Reader<'a, 'i> {
     idle_hosts: OnceCell<HashMap<NameMark, Vec<HostIdx>>>,
     /// By the name of an instance, its wishes to be promoted by host.
     wishes_by_name: OnceCell<HashMap<String, HashMap<HostIdx, AllocationScore>>>,
-    /// True if promoted instances are demoted without quorum.
-    demotes_without_quorum: bool,
     /// Rules of locks to hosts that are shut down, if there are locks.
     locks: Option<ShutdownLocks>,
     /// True if the cluster fences all its members, as it lost its quorum.
@@ -276,7 +275,6 @@ impl<'a, 'i> Reader<'a, 'i> {
             follows_guests,
             idle_hosts: OnceCell::new(),
             wishes_by_name: OnceCell::new(),
-            demotes_without_quorum: false,
             locks: None,
             panics: false,
             guests: Vec::new(),
@@ -388,10 +386,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             match options.get("no-quorum-policy").unwrap_or_default().to_ascii_lowercase().as_str() {
                 "ignore" => {}
                 "freeze" => self.set.without_quorum = Some(QuorumPolicy::Freeze),
-                // The policy `demote` stops resources that have no roles. A cluster fences itself only if it had quorum
-                // before.
+                "demote" => self.set.without_quorum = Some(QuorumPolicy::Demote),
+                // A cluster fences itself only if it had quorum before.
                 policy => {
-                    self.demotes_without_quorum = policy == "demote";
                     let had_quorum =
                         self.root.attribute("no-quorum-panic").is_some_and(|had| leading(had) != Some(0));
                     self.panics = policy == "suicide" && had_quorum;

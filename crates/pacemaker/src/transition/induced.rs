@@ -231,11 +231,6 @@ impl InducedChanges<'_> {
             // A primitive without a place is considered as long as others wait for it. In a circle, a resource can have
             // a place although the clone that it must be with has none.
             let is_promotion = colocation.primary_role == Some(Role::Promoted);
-            if colocation.primary_role == Some(Role::Unpromoted)
-                || colocation.dependent_role == Some(Role::Unpromoted)
-            {
-                continue;
-            }
             let is_thought_of = |part: &ResourceIdx| {
                 is_promotion && self.placed.promoted[part.get()]
                     || !is_promotion && (self.placed.host(*part).is_some() || primary.is_clone())
@@ -251,7 +246,7 @@ impl InducedChanges<'_> {
             let are_simple = parts.iter().all(|part| set.resource(*part).is_primitive());
             if are_simple && parts.iter().any(is_thought_of) && !parts.iter().any(runs) {
                 for member in set.primitives(&colocation.dependent).iter() {
-                    if colocation.dependent_role.is_some() {
+                    if colocation.dependent_role == Some(Role::Promoted) {
                         self.block_promotion(*member);
                         continue;
                     }
