@@ -56,9 +56,15 @@ pub fn of_pacemaker_3_with_guests() -> BTreeSet<PathBuf> {
     crate::pacemaker::recorded("release-3.0-guests", 2)
 }
 
+/// The recorded clusters of Pacemaker 3.0 with bundles.
+pub fn of_pacemaker_3_with_bundles() -> BTreeSet<PathBuf> {
+    crate::pacemaker::recorded("release-3.0-bundles", 11)
+}
+
 #[test]
 fn same_scores_as_pacemaker_3() {
-    let files = of_pacemaker_3().into_iter().chain(of_pacemaker_3_with_guests());
+    let files = [of_pacemaker_3(), of_pacemaker_3_with_guests(), of_pacemaker_3_with_bundles()];
+    let files = files.into_iter().flatten();
     let mut with_other_scores = 0;
     let mut elsewhere = 0;
     for file in files {
