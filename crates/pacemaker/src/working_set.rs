@@ -468,7 +468,11 @@ impl WorkingSet {
         let goes_there = self.bundle(primary).is_some()
             && score == AllocationScore::INFINITY
             && !self.goes_by_instances(dependent, primary);
-        let has_roles = self.resource(primary).promotion.is_some() || goes_there;
+        let with_roles = match self.release.follows_roles_of_bundles() {
+            true => self.with_roles(primary),
+            false => primary,
+        };
+        let has_roles = self.resource(with_roles).promotion.is_some() || goes_there;
         colocation.primary_role.is_some() && !has_roles
     }
 

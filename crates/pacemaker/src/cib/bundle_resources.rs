@@ -22,7 +22,6 @@ const WITH_CONTAINER: i64 = 10_000;
 const ORDER: &str = "an order of other actions than starts and promotions with a bundle";
 const TICKET: &str = "a ticket of a bundle";
 const HELD_ORDER: &str = "an order after a bundle that is not managed, without quorum";
-const HOSTS_BENEATH: &str = "promotion scores of the hosts of containers in Pacemaker 3.0";
 const STUCK_INSIDE: &str = "the resource in a bundle is blocked after a failure";
 const ELSEWHERE: &str = "the resource in a bundle runs outside of its own container";
 
@@ -165,6 +164,12 @@ impl<'a, 'i> Reader<'a, 'i> {
         bundle.replicas.iter().map(of_replica).collect()
     }
 
+    /// The wishes of a primitive to be promoted, by host on which its container may be.
+    fn wishes_beneath(&self, primitive: &str) -> HostWishes {
+        let hosts = self.set.host_indices().filter(|host| !self.set.host(*host).replica);
+        hosts.filter_map(|host| self.wish_on(primitive, host).map(|wish| (host, wish))).collect()
+    }
+
     /// Reads the clone inside of a bundle: one instance for each replica.
     fn read_inner(
         &mut self,
@@ -206,10 +211,12 @@ impl<'a, 'i> Reader<'a, 'i> {
             }
             promotion.per_host = 1;
             let on_host = own.get("container-attribute-target") == Some("host");
-            if on_host && !self.set.release.promotes_by_present_hosts() {
-                self.report_unsupported(bundle.node, HOSTS_BENEATH);
-            }
-            promotion.wishes = vec![self.replica_wishes(id(primitive), bundle, on_host)];
+            promotion.of_container_hosts = on_host && !self.set.release.promotes_by_present_hosts();
+            let wishes = match promotion.of_container_hosts {
+                true => vec![self.wishes_beneath(id(primitive)); hosts.len()],
+                false => self.replica_wishes(id(primitive), bundle, on_host),
+            };
+            promotion.wishes = vec![wishes];
             inner.promotion = Some(promotion);
         }
         let clone = self.push(inner);

@@ -105,6 +105,7 @@ impl Reader<'_, '_> {
             most: number("promoted-max", "master-max"),
             per_host: number("promoted-node-max", "master-node-max"),
             unwanted: own.get("target-role").is_some_and(is_unpromoted),
+            of_container_hosts: false,
             wishes: Vec::new(),
             greatest: Vec::new(),
             has_extra: false,
