@@ -6,15 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use super::cib::parse;
 use super::index::{HostIdx, ResourceIdx};
+use super::new_status::with_status_of;
 use super::place::{PlacingError, place};
 use super::placing::AllPlaced;
 use super::promotion::RunState;
+use super::resting::Rest;
 use super::transition::{ResourceChange, ResourceChanges, WaitCircle, transition};
 use super::working_set::WorkingSet;
 use htools_ganeti::input::error::LoadError;
 
 /// Greatest number of rounds until a cluster must be at rest.
-const ROUNDS: usize = 20;
+pub(super) const ROUNDS: usize = 20;
 
 /// Place and role of a resource. One that runs on several nodes has several places.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -75,6 +77,8 @@ pub struct Foresight {
     pub circles: Vec<WaitCircle>,
     /// The cluster in the end.
     settled: WorkingSet,
+    /// Its document, if it has guest nodes, remote nodes or bundles.
+    rest: Option<String>,
 }
 
 /// Places of all primitives of a cluster now, in names.
@@ -97,7 +101,30 @@ impl Foresight {
     /// # Errors
     /// Fails if it is no document of a cluster, or if its resources cannot be placed.
     pub fn of(text: &str, source: &str) -> Result<Foresight, ForesightError> {
-        Foresight::from(parse(text, source)?)
+        let set = parse(text, source)?;
+        match set.has_guests_or_bundles() {
+            true => Foresight::read_anew(set, text, source),
+            false => Foresight::from(set),
+        }
+    }
+
+    /// Forecast for a cluster with guest nodes, remote nodes or bundles. Its document is written and read again after
+    /// each placement.
+    fn read_anew(set: WorkingSet, text: &str, source: &str) -> Result<Foresight, ForesightError> {
+        let placed = place(&set, set.strategy())?;
+        let next = states_after(&set, &placed);
+        let circles = transition(&set, set.strategy(), &placed).circles;
+        let Rest { settled, text, is_quiet } =
+            Rest::of(set.clone(), text, source, &parse, set.strategy(), &placed)?;
+        let in_the_end = |one: ResourceIdx| {
+            let id = &set.resource(one).id;
+            let there = settled.resource_indices().find(|other| settled.resource(*other).id == *id);
+            states_now(&settled).swap_remove(there?.get()).running()
+        };
+        let nowhere = RunState { host: None, promoted: false };
+        let end =
+            is_quiet.then(|| set.resource_indices().map(|one| in_the_end(one).unwrap_or(nowhere)).collect());
+        Ok(Foresight { set, placed, next, end, circles, settled, rest: Some(text) })
     }
 
     /// Forecast for a cluster that was already read.
@@ -119,7 +146,7 @@ impl Foresight {
             settled = settled.settled(settled.strategy(), &again);
         }
         let circles = transition(&set, set.strategy(), &placed).circles;
-        Ok(Foresight { set, placed, next, end, circles, settled })
+        Ok(Foresight { set, placed, next, end, circles, settled, rest: None })
     }
 
     /// Places of all primitives in the end, in names; `None` if the cluster never comes to rest.
@@ -148,6 +175,9 @@ impl Foresight {
     /// # Errors
     /// As [`Foresight::of`].
     pub(crate) fn after(&self, text: &str, source: &str) -> Result<Foresight, ForesightError> {
+        if let Some(rest) = &self.rest {
+            return Foresight::of(&with_status_of(text, rest, source)?, source);
+        }
         let mut set = parse(text, source)?;
         for (resource, there) in set.resources.iter_mut().zip(&self.settled.resources) {
             resource.also_on.clone_from(&there.also_on);
@@ -199,7 +229,7 @@ pub(super) struct WantedPlaces {
 }
 
 /// By resource, its state now. Groups and clones have none.
-fn states_now(set: &WorkingSet) -> Vec<RunState> {
+pub(super) fn states_now(set: &WorkingSet) -> Vec<RunState> {
     let state = |resource: ResourceIdx| {
         let details = set.resource(resource);
         let host = details.active.filter(|_| details.is_primitive());
