@@ -6,17 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use super::cib::parse;
 use super::index::{HostIdx, ResourceIdx};
-use super::new_status::with_status_of;
+use super::new_status::{carried_out, with_status_of};
 use super::place::{PlacingError, place};
 use super::placing::AllPlaced;
 use super::promotion::RunState;
-use super::resting::Rest;
 use super::transition::{ResourceChange, ResourceChanges, WaitCircle, transition};
-use super::working_set::WorkingSet;
+use super::working_set::{Strategy, WorkingSet};
 use htools_ganeti::input::error::LoadError;
 
 /// Greatest number of rounds until a cluster must be at rest.
-pub(super) const ROUNDS: usize = 20;
+const ROUNDS: usize = 20;
 
 /// Place and role of a resource. One that runs on several nodes has several places.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -220,6 +219,40 @@ impl Foresight {
     }
 }
 
+/// A cluster after its own actions.
+pub(super) struct Rest {
+    /// The cluster.
+    pub(super) settled: WorkingSet,
+    /// Its document.
+    pub(super) text: String,
+    /// True if it has nothing more to do.
+    pub(super) is_quiet: bool,
+}
+
+impl Rest {
+    /// Lets a cluster carry out its placements one after the other.
+    pub(super) fn of(
+        set: WorkingSet,
+        text: &str,
+        source: &str,
+        read: &dyn Fn(&str, &str) -> Result<WorkingSet, LoadError>,
+        strategy: Strategy,
+        placed: &AllPlaced,
+    ) -> Result<Rest, ForesightError> {
+        let mut text = carried_out(text, source, &set, strategy, placed)?;
+        let mut settled = read(&text, source)?;
+        for _ in 0..ROUNDS {
+            let again = place(&settled, strategy)?;
+            if states_after(&settled, &again) == states_now(&settled) {
+                return Ok(Rest { settled, text, is_quiet: true });
+            }
+            text = carried_out(&text, source, &settled, strategy, &again)?;
+            settled = read(&text, source)?;
+        }
+        Ok(Rest { settled, text, is_quiet: false })
+    }
+}
+
 /// States to which a cluster is to be brought.
 pub(super) struct WantedPlaces {
     /// By resource; without a host if it should not run.
@@ -229,7 +262,7 @@ pub(super) struct WantedPlaces {
 }
 
 /// By resource, its state now. Groups and clones have none.
-pub(super) fn states_now(set: &WorkingSet) -> Vec<RunState> {
+fn states_now(set: &WorkingSet) -> Vec<RunState> {
     let state = |resource: ResourceIdx| {
         let details = set.resource(resource);
         let host = details.active.filter(|_| details.is_primitive());

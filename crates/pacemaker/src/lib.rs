@@ -55,6 +55,7 @@ pub mod release;
 mod replicas;
 mod resource;
 mod resting;
+mod resting_document;
 pub mod score;
 mod sequence;
 mod shift;

@@ -23,7 +23,7 @@ const LOST: [(&str, &str); 4] =
     [("in_ccm", "false"), ("crmd", "offline"), ("join", "down"), ("expected", "member")];
 
 /// A range of the document, and its new text.
-struct Splice {
+struct StatusSplice {
     range: Range<usize>,
     text: String,
 }
@@ -97,10 +97,10 @@ pub(super) fn carried_out(
         let Some(host) = host_of(set, state).filter(|host| seen.insert(*host)) else { continue };
         let node = set.host(host);
         if node.guest.is_none() && !node.replica && (node.state.unclean || node.state.shutting_down) {
-            splices.push(Splice { range: state.range(), text: empty_state(set, host, &LEFT) });
+            splices.push(StatusSplice { range: state.range(), text: empty_state(set, host, &LEFT) });
         } else if after.is_fenced_remote_node(host) {
             let new = histories.remove(&host).unwrap_or_default();
-            splices.push(Splice { range: state.range(), text: connected_state(set, host, new) });
+            splices.push(StatusSplice { range: state.range(), text: connected_state(set, host, new) });
         } else {
             rewrite(state, histories.remove(&host).unwrap_or_default(), text, &mut splices);
         }
@@ -131,12 +131,13 @@ pub(super) fn without(text: &str, source: &str, set: &WorkingSet, lost: &[HostId
     for state in children(status, "node_state") {
         match host_of(set, state).filter(|host| lost.contains(host)) {
             Some(host) if set.host(host).guest.is_some() => {
-                splices.push(Splice { range: state.range(), text: empty_state(set, host, &[]) });
+                splices.push(StatusSplice { range: state.range(), text: empty_state(set, host, &[]) });
             }
             host => {
                 let histories = recorded(state).filter(|history| connections.contains(&id(*history)));
-                splices
-                    .extend(histories.map(|history| Splice { range: history.range(), text: String::new() }));
+                splices.extend(
+                    histories.map(|history| StatusSplice { range: history.range(), text: String::new() }),
+                );
                 splices.extend(host.into_iter().flat_map(|_| lost_state(state)));
             }
         }
@@ -169,7 +170,7 @@ pub(super) fn with_status_of(text: &str, other: &str, source: &str) -> Result<St
         child(document.root_element(), "status").map(|status| status.range())
     };
     let new = status(&there).map_or("<status/>", |range| &other[range]).to_owned();
-    let splices = status(&document).map(|range| Splice { range, text: new });
+    let splices = status(&document).map(|range| StatusSplice { range, text: new });
     Ok(spliced(text, splices.into_iter().collect()))
 }
 
@@ -309,7 +310,7 @@ fn written_out(histories: HostHistories) -> String {
 }
 
 /// Replaces the changed histories of a host, and adds those that it does not have yet.
-fn rewrite(state: Node<'_, '_>, mut histories: HostHistories, text: &str, splices: &mut Vec<Splice>) {
+fn rewrite(state: Node<'_, '_>, mut histories: HostHistories, text: &str, splices: &mut Vec<StatusSplice>) {
     let mut written = BTreeSet::new();
     for element in recorded(state) {
         let own = id(element);
@@ -327,7 +328,7 @@ fn rewrite(state: Node<'_, '_>, mut histories: HostHistories, text: &str, splice
             None => String::new(),
         };
         written.insert(name);
-        splices.push(Splice { range: element.range(), text: new });
+        splices.push(StatusSplice { range: element.range(), text: new });
     }
     let new = written_out(histories);
     let lrm = child(state, "lrm");
@@ -360,33 +361,35 @@ fn empty_state(set: &WorkingSet, host: HostIdx, pairs: &[(&str, &str)]) -> Strin
 }
 
 /// Changes the state of a member to that of a lost one.
-fn lost_state(state: Node<'_, '_>) -> Vec<Splice> {
+fn lost_state(state: Node<'_, '_>) -> Vec<StatusSplice> {
     let end = state.attributes().map(|attribute| attribute.range().end).max();
     let splice = |(name, value): (&str, &str)| match state.attribute_node(name) {
-        Some(old) => Some(Splice { range: old.range_value(), text: value.to_owned() }),
-        None => end.map(|end| Splice { range: end..end, text: format!(r#" {name}="{value}""#) }),
+        Some(old) => Some(StatusSplice { range: old.range_value(), text: value.to_owned() }),
+        None => end.map(|end| StatusSplice { range: end..end, text: format!(r#" {name}="{value}""#) }),
     };
     LOST.into_iter().filter_map(splice).collect()
 }
 
 /// Inserts text at the end of an element.
-fn at_end(element: Node<'_, '_>, text: &str, new: &str) -> Splice {
+fn at_end(element: Node<'_, '_>, text: &str, new: &str) -> StatusSplice {
     let range = element.range();
     let inside = &text[range.clone()];
     match (inside.ends_with("/>") && !element.has_children(), inside.rfind("</")) {
-        (false, Some(end)) => Splice { range: range.start + end..range.start + end, text: new.to_owned() },
+        (false, Some(end)) => {
+            StatusSplice { range: range.start + end..range.start + end, text: new.to_owned() }
+        }
         _ => {
             let name = element.tag_name().name();
-            Splice { range: range.end - 2..range.end, text: format!(">{new}</{name}>") }
+            StatusSplice { range: range.end - 2..range.end, text: format!(">{new}</{name}>") }
         }
     }
 }
 
-fn spliced(text: &str, mut splices: Vec<Splice>) -> String {
+fn spliced(text: &str, mut splices: Vec<StatusSplice>) -> String {
     splices.sort_by_key(|splice| splice.range.start);
     let mut changed = String::with_capacity(text.len());
     let mut at = 0;
-    for Splice { range, text: new } in splices {
+    for StatusSplice { range, text: new } in splices {
         changed.push_str(&text[at..range.start]);
         changed.push_str(&new);
         at = range.end;

@@ -5,56 +5,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::cib::{GuestReading, read_with};
-use super::foresight::{ForesightError, ROUNDS, states_after, states_now};
+use super::foresight::{ForesightError, Rest};
 use super::index::{HostIdx, ResourceIdx};
-use super::new_status::{carried_out, without};
+use super::new_status::without;
 use super::place::place;
 use super::placing::AllPlaced;
+use super::resting_document::RestingDocument;
 use super::working_set::{GuestParts, Strategy, WorkingSet};
 use htools_ganeti::input::error::{LoadError, Result};
-
-/// The document of a cluster that has nothing more to do.
-#[derive(Debug)]
-pub struct RestingDocument {
-    text: String,
-    source: String,
-    /// Number of resources of the document. A working set can have others behind them.
-    resources: usize,
-}
-
-/// A cluster after its own actions.
-pub(super) struct Rest {
-    /// The cluster.
-    pub(super) settled: WorkingSet,
-    /// Its document.
-    pub(super) text: String,
-    /// True if it has nothing more to do.
-    pub(super) is_quiet: bool,
-}
-
-impl Rest {
-    /// Lets a cluster carry out its placements one after the other.
-    pub(super) fn of(
-        set: WorkingSet,
-        text: &str,
-        source: &str,
-        read: &dyn Fn(&str, &str) -> Result<WorkingSet>,
-        strategy: Strategy,
-        placed: &AllPlaced,
-    ) -> std::result::Result<Rest, ForesightError> {
-        let mut text = carried_out(text, source, &set, strategy, placed)?;
-        let mut settled = read(&text, source)?;
-        for _ in 0..ROUNDS {
-            let again = place(&settled, strategy)?;
-            if states_after(&settled, &again) == states_now(&settled) {
-                return Ok(Rest { settled, text, is_quiet: true });
-            }
-            text = carried_out(&text, source, &settled, strategy, &again)?;
-            settled = read(&text, source)?;
-        }
-        Ok(Rest { settled, text, is_quiet: false })
-    }
-}
 
 /// The cluster of a document once it has nothing more to do; `None` if it never comes to rest. This is for clusters with
 /// guest nodes, remote nodes or bundles; for others, see [`WorkingSet::settled`].

@@ -7,7 +7,7 @@ use super::capacity::Capacities;
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::promotion::Role;
 use super::release::Release;
-pub use super::resting::RestingDocument;
+pub use super::resting_document::RestingDocument;
 use super::score::{AllocationScore, ScoreTable};
 use super::tickets::Tickets;
 use htools_model::words;
