@@ -60,6 +60,7 @@ pub mod score;
 mod sequence;
 mod shift;
 mod shown_order;
+mod status_splice;
 mod strays;
 mod ticket_effects;
 pub mod tickets;

@@ -3,17 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::ops::Range;
 
 use roxmltree::Node;
 
 use super::cib::document::{self, child, children, id};
 use super::index::{HostIdx, ResourceIdx};
 use super::placing::AllPlaced;
+use super::status_splice::{StatusSplice, at_end, attribute, spliced};
 use super::transition::{ResourceChange, ResourceChanges};
 use super::working_set::{GuestParts, Strategy, WorkingSet};
 use htools_ganeti::input::error::Result;
-use htools_model::shown::escaped;
 
 /// The state of a node that has left the cluster.
 const LEFT: [(&str, &str); 4] =
@@ -21,12 +20,6 @@ const LEFT: [(&str, &str); 4] =
 /// The state of a node that the cluster has lost.
 const LOST: [(&str, &str); 4] =
     [("in_ccm", "false"), ("crmd", "offline"), ("join", "down"), ("expected", "member")];
-
-/// A range of the document, and its new text.
-struct StatusSplice {
-    range: Range<usize>,
-    text: String,
-}
 
 /// New history of a resource on a host. Of several, the last variant counts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -142,22 +135,30 @@ pub(super) fn without(text: &str, source: &str, set: &WorkingSet, lost: &[HostId
             }
         }
     }
-    let constraints = child(root, "configuration").and_then(|section| child(section, "constraints"));
-    if let Some(section) = constraints.filter(|_| !connections.is_empty()) {
-        let mut bans = String::new();
-        for (number, name) in connections.iter().enumerate() {
-            let members = set.host_indices().map(|host| set.host(host)).filter(|host| host.guest.is_none());
-            for (at, member) in members.enumerate() {
-                let (name, node) = (attribute(name), attribute(&member.name));
-                let _ = write!(
-                    bans,
-                    r#"<rsc_location id="hplace-lost-{number}-{at}" rsc="{name}" node="{node}" score="-INFINITY"/>"#
-                );
-            }
-        }
-        splices.push(at_end(section, text, &bans));
+    if let Some(configuration) = child(root, "configuration").filter(|_| !connections.is_empty()) {
+        let bans = bans(set, &connections);
+        splices.push(match child(configuration, "constraints") {
+            Some(section) => at_end(section, text, &bans),
+            None => at_end(configuration, text, &format!("<constraints>{bans}</constraints>")),
+        });
     }
     Ok(spliced(text, splices))
+}
+
+/// Location constraints that keep connections from all members.
+fn bans(set: &WorkingSet, connections: &[&str]) -> String {
+    let mut bans = String::new();
+    for (number, name) in connections.iter().enumerate() {
+        let members = set.host_indices().map(|host| set.host(host)).filter(|host| host.guest.is_none());
+        for (at, member) in members.enumerate() {
+            let (name, node) = (attribute(name), attribute(&member.name));
+            let _ = write!(
+                bans,
+                r#"<rsc_location id="hplace-lost-{number}-{at}" rsc="{name}" node="{node}" score="-INFINITY"/>"#
+            );
+        }
+    }
+    bans
 }
 
 /// The document with the status section of another one.
@@ -368,37 +369,4 @@ fn lost_state(state: Node<'_, '_>) -> Vec<StatusSplice> {
         None => end.map(|end| StatusSplice { range: end..end, text: format!(r#" {name}="{value}""#) }),
     };
     LOST.into_iter().filter_map(splice).collect()
-}
-
-/// Inserts text at the end of an element.
-fn at_end(element: Node<'_, '_>, text: &str, new: &str) -> StatusSplice {
-    let range = element.range();
-    let inside = &text[range.clone()];
-    match (inside.ends_with("/>") && !element.has_children(), inside.rfind("</")) {
-        (false, Some(end)) => {
-            StatusSplice { range: range.start + end..range.start + end, text: new.to_owned() }
-        }
-        _ => {
-            let name = element.tag_name().name();
-            StatusSplice { range: range.end - 2..range.end, text: format!(">{new}</{name}>") }
-        }
-    }
-}
-
-fn spliced(text: &str, mut splices: Vec<StatusSplice>) -> String {
-    splices.sort_by_key(|splice| splice.range.start);
-    let mut changed = String::with_capacity(text.len());
-    let mut at = 0;
-    for StatusSplice { range, text: new } in splices {
-        changed.push_str(&text[at..range.start]);
-        changed.push_str(&new);
-        at = range.end;
-    }
-    changed.push_str(&text[at..]);
-    changed
-}
-
-/// An escaped attribute value.
-fn attribute(value: &str) -> String {
-    escaped(value).replace('\n', "&#10;").replace('\r', "&#13;").replace('\t', "&#9;")
 }
