@@ -97,6 +97,12 @@ impl WorkingSet {
         }
     }
 
+    /// Returns true for a remote node that is to be fenced, once the places of connections are known.
+    pub(super) fn is_fenced_remote_node(&self, host: HostIdx) -> bool {
+        let node = self.host(host);
+        node.guest.is_some_and(GuestParts::is_remote_node) && node.state.unclean && self.can_fence(host)
+    }
+
     /// The guest nodes and remote nodes, and the resources behind them.
     pub(super) fn guests(&self) -> impl Iterator<Item = (HostIdx, GuestParts)> + '_ {
         self.host_indices().filter_map(|host| Some((host, self.host(host).guest?)))
@@ -115,6 +121,13 @@ impl WorkingSet {
             let unknown = &self.resource(resource).unknown_on;
             nodes().find(|node| unknown.contains(node)).map(|node| UnsearchedNode { node, resource })
         })
+    }
+
+    /// Returns true for a resource that the document does not name: the connection to a guest node, or a part of a bundle
+    /// besides its container.
+    pub fn is_implied(&self, resource: ResourceIdx) -> bool {
+        let mut machines = self.machines();
+        self.resource(resource).in_bundle || machines.any(|(_, parts)| parts.connection == resource)
     }
 
     /// Returns true if the cluster has guest nodes or remote nodes.

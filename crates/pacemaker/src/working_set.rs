@@ -1,10 +1,13 @@
 //! Data types for everything that the placement of a Pacemaker cluster depends on; [`cib`](super::cib) fills them.
 
+use std::sync::Arc;
+
 pub use super::bundle::{Bundle, Replica, ReplicaNode};
 use super::capacity::Capacities;
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::promotion::Role;
 use super::release::Release;
+pub use super::resting_document::RestingDocument;
 use super::score::{AllocationScore, ScoreTable};
 use super::tickets::Tickets;
 use htools_model::words;
@@ -428,6 +431,9 @@ pub struct WorkingSet {
     pub unsupported: Vec<Unsupported>,
     /// Capacity taken by running resources that placing does not support.
     pub charges: Vec<Charge>,
+    /// The document of the cluster at rest, if it has guest nodes, remote nodes or bundles: their states after a loss are
+    /// read from there.
+    pub resting: Option<Arc<RestingDocument>>,
     /// Options whose names begin like those of affinity keys, with their values (docs/affinity.md).
     pub key_attributes: Vec<(String, String)>,
 }

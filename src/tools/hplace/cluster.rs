@@ -40,16 +40,12 @@ pub(in crate::tools) struct ReadCib {
     pub set: WorkingSet,
 }
 
-/// Reads the cluster, Pacemaker's or Ganeti's, with guest nodes as `guests` says. Unsupported elements are
-/// listed on standard error.
+/// Reads the cluster, Pacemaker's or Ganeti's. Unsupported elements are listed on standard error.
 ///
 /// # Errors
 /// Fails if the cluster cannot be read, or has unsupported elements that are not to be skipped.
-pub(super) fn load_with(
-    options: &HplaceOptions,
-    guests: GuestReading,
-    output: &mut Output,
-) -> anyhow::Result<WorkingSet> {
+pub(super) fn load(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<WorkingSet> {
+    let guests = guests(&options.cib);
     let set = match ClusterOrigin::of(options)? {
         ClusterOrigin::Ganeti => {
             let mut cluster = source::load(&options.load, output)?;
@@ -82,9 +78,14 @@ pub(in crate::tools) fn read_cib(
     output: &mut Output,
 ) -> anyhow::Result<ReadCib> {
     let (text, source) = origin.document(what_if)?;
-    let set = cib::parse(&text, &source)?;
+    let set = cib::read_with(text.as_bytes(), &source, guests(options))?;
     accept(&set, options, what_if.release, output)?;
     Ok(ReadCib { text, source, set })
+}
+
+/// Treatment of guest nodes. If unsupported elements are skipped, guest nodes are, too.
+fn guests(options: &CibOptions) -> GuestReading {
+    if options.skip_unsupported { GuestReading::IfAllIsKnown } else { GuestReading::Followed }
 }
 
 impl HplaceOptions {

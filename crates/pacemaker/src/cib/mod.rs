@@ -94,7 +94,7 @@ fn property<'a>(options: &Properties<'a>, name: &str) -> Option<&'a str> {
     newer.and_then(|newer| options.get(newer)).or_else(|| options.get(name))
 }
 
-/// Reads a CIB. Errors name `source`.
+/// Reads a CIB, with guest nodes if everything is supported. Errors name `source`.
 ///
 /// # Errors
 /// Fails if it is no CIB, or contradicts itself.
@@ -102,12 +102,12 @@ pub fn parse(text: &str, source: &str) -> Result<WorkingSet> {
     read(text.as_bytes(), source)
 }
 
-/// Reads a CIB from a stream; guest nodes are not supported. Errors name `source`.
+/// Reads a CIB from a stream, as [`parse`] does. Errors name `source`.
 ///
 /// # Errors
 /// Fails if it cannot be read, is no CIB, or contradicts itself.
 pub(crate) fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
-    read_with(from, source, GuestReading::Unsupported)
+    read_with(from, source, GuestReading::IfAllIsKnown)
 }
 
 /// Reads a CIB from a stream, with guest nodes treated as `guests` says. Errors name `source`.
@@ -126,7 +126,7 @@ pub fn read_with(from: impl Read, source: &str, guests: GuestReading) -> Result<
     let read = |follows_guests| {
         Reader::new(source, root, configuration, &histories.taken, follows_guests).working_set()
     };
-    let set = read(guests != GuestReading::Unsupported)?;
+    let set = read(true)?;
     match guests {
         GuestReading::IfAllIsKnown if !set.unsupported.is_empty() => read(false),
         _ => Ok(set),
