@@ -43,6 +43,7 @@ mod number;
 pub mod optimal;
 mod optimum;
 mod paths;
+mod permissions;
 pub mod pinning;
 mod place;
 pub mod placing;

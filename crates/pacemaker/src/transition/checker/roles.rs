@@ -20,7 +20,8 @@ impl TransitionChecker<'_> {
                 let role = self.transition.changes.roles[part.get()];
                 let change = self.change(part);
                 let is_there = change.runs_on().is_some() && change.runs_on() == placed.host(part);
-                let is_as_placed = role.ends_promoted == placed.promoted[part.get()] || role.is_blocked;
+                let wanted = placed.promoted[part.get()] && !set.demotes_for_lack_of_quorum(part);
+                let is_as_placed = role.ends_promoted == wanted || role.is_blocked;
                 // A restart for another resource can cost the role.
                 let named = self.transition.changes.causes[part.get()].is_some();
                 let is_held = matches!(change, ResourceChange::Held(_));

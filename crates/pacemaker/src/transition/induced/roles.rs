@@ -5,7 +5,7 @@ use super::super::needs::Need;
 use super::super::wait::WaitReason;
 use super::state::{InducedChanges, InducedRole};
 use crate::index::{HostIdx, ResourceIdx};
-use crate::working_set::{OrderedTask, QuorumPolicy, Requirement};
+use crate::working_set::{OrderedTask, Requirement};
 
 impl InducedChanges<'_> {
     /// Changes of the roles of all primitives.
@@ -44,11 +44,9 @@ impl InducedChanges<'_> {
         }
     }
 
-    /// Returns true if a primitive should be promoted on its host. Without quorum, the policy `demote` forbids that.
+    /// Returns true if a primitive should be promoted on its host.
     pub(in crate::transition) fn should_be_promoted(&self, part: ResourceIdx) -> bool {
-        let is_demoted = self.set.without_quorum == Some(QuorumPolicy::Demote)
-            && self.set.requirement(part) > Requirement::Nothing;
-        self.placed.promoted[part.get()] && !is_demoted
+        self.placed.promoted[part.get()] && !self.set.demotes_for_lack_of_quorum(part)
     }
 
     /// Returns true for a guest node whose VM is started. A promotion there waits for that, and is carried out anew.
