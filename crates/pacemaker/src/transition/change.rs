@@ -114,7 +114,9 @@ impl ResourceChange {
             _ if set.requirement(resource) == Requirement::Nothing => self,
             (Some(_), _) if goes_on => self,
             // A resource that was being started is stopped, too.
-            (Some(at), ResourceChange::Start(_)) if policy != QuorumPolicy::Freeze => ResourceChange::Stop(at),
+            (Some(at), ResourceChange::Start(_)) if policy != QuorumPolicy::Freeze => {
+                ResourceChange::Stop(at)
+            }
             _ => self.not_started(),
         };
         // On a lost node in a container, everything restarts, and so waits for the fencing.
