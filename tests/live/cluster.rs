@@ -1,6 +1,6 @@
 //! A Ganeti (`vcluster`) or Pacemaker cluster (`pcluster`) on this machine: started, reset, and always shut down.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,11 @@ use anyhow::{Context, bail, ensure};
 
 use crate::child::{self, Output};
 use crate::scenarios::Kind;
+use crate::system::{Script, System};
+use crate::tools;
 
-/// The scripts that run clusters.
-const SCRIPTS: [&str; 2] = [GANETI, PACEMAKER];
-/// The script for Ganeti.
-pub const GANETI: &str = "vcluster";
-/// The script for Pacemaker.
-pub const PACEMAKER: &str = "pcluster";
+/// Our program in the directory of a cluster, for nodes that do not see this machine's.
+pub const PROGRAM: &str = "htools";
 
 /// Longest time for starting a cluster, also on a busy machine.
 const UP: Duration = Duration::from_secs(1200);
@@ -30,12 +28,12 @@ const RESET: Duration = Duration::from_secs(600);
 const EXEC: Duration = Duration::from_secs(300);
 
 /// Clusters to shut down if the suite is interrupted.
-static OURS: Mutex<Vec<(&str, PathBuf)>> = Mutex::new(Vec::new());
+static OURS: Mutex<Vec<(Script, PathBuf)>> = Mutex::new(Vec::new());
 
 /// A running cluster.
 pub struct Cluster {
     /// The script that started it.
-    script: &'static str,
+    script: Script,
     directory: PathBuf,
     environment: BTreeMap<String, String>,
     /// Shuts the cluster down after the suite's end; none for a cluster that stays.
@@ -57,6 +55,7 @@ impl Cluster {
         let mut command = cluster.script(&["up"]);
         child::run(command.envs(kind.settings().iter().copied()), UP)?.good().context("no cluster")?;
         cluster.environment = cluster.read_environment()?;
+        cluster.take_program()?;
         Ok(cluster)
     }
 
@@ -66,7 +65,23 @@ impl Cluster {
         let mut cluster = Cluster { script, directory, environment: BTreeMap::new(), janitor: None };
         cluster.environment = cluster.read_environment()?;
         cluster.reset()?;
+        cluster.take_program()?;
         Ok(cluster)
+    }
+
+    /// Copies our program to where the nodes of another system see it.
+    fn take_program(&self) -> anyhow::Result<()> {
+        if self.system() != System::Own {
+            self.copy_program()?;
+        }
+        Ok(())
+    }
+
+    /// Copies our program to the cluster's directory, and returns the copy.
+    pub fn copy_program(&self) -> anyhow::Result<PathBuf> {
+        let file = self.path(PROGRAM);
+        fs::copy(tools::program(), &file)?;
+        Ok(file)
     }
 
     /// Restores the state directly after the start, including job numbers.
@@ -133,8 +148,13 @@ impl Cluster {
         Ok(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
     }
 
+    /// The system on which it runs.
+    pub fn system(&self) -> System {
+        self.script.system
+    }
+
     fn script(&self, words: &[&str]) -> Command {
-        script(self.script, &self.directory, words)
+        self.script.command(&self.directory, words)
     }
 }
 
@@ -150,14 +170,14 @@ impl Drop for Cluster {
     }
 }
 
-/// Checks that clusters can run on this machine, and installs the required packages.
-pub fn check_machine() -> anyhow::Result<()> {
+/// Checks that clusters can run on this machine, and installs the packages that these scripts need.
+pub fn check_machine(scripts: &HashSet<Script>) -> anyhow::Result<()> {
     let missing = "a real cluster needs namespaces of its own";
     if !rustix::process::geteuid().is_root() {
         bail!("{missing}: run this as root");
     }
-    for name in SCRIPTS {
-        let mut command = script(name, Path::new("/tmp/htools-live"), &["install"]);
+    for script in scripts {
+        let mut command = script.command(Path::new("/tmp/htools-live"), &["install"]);
         child::run(&mut command, Duration::from_secs(1200))?.good().context(missing)?;
     }
     Ok(())
@@ -167,7 +187,7 @@ pub fn check_machine() -> anyhow::Result<()> {
 pub fn down_all() {
     let ours = OURS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let started: Vec<_> =
-        ours.iter().filter_map(|(name, path)| script(name, path, &["down"]).spawn().ok()).collect();
+        ours.iter().filter_map(|(script, path)| script.command(path, &["down"]).spawn().ok()).collect();
     for mut child in started {
         let _ = child.wait();
     }
@@ -184,21 +204,16 @@ pub fn wait_for(what: &str, limit: Duration, mut done: impl FnMut() -> bool) -> 
 }
 
 /// A process that shuts the cluster down when this one ends, even if this one is killed.
-fn janitor(name: &str, directory: &Path) -> anyhow::Result<Child> {
-    let script = script(name, directory, &["down"]);
+fn janitor(script: Script, directory: &Path) -> anyhow::Result<Child> {
+    let down = script.command(directory, &["down"]);
     let mut command = Command::new("/bin/sh");
     command
-        .args(["-c", r#"trap "" INT TERM HUP; cat; exec "$0" down"#])
-        .arg(script.get_program())
+        .args(["-c", r#"trap "" INT TERM HUP; cat; exec "$0" "$@""#])
+        .arg(down.get_program())
+        .args(down.get_args())
         .env("VCLUSTER_DIR", directory)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .process_group(0);
     command.spawn().context("cannot start a shell")
-}
-
-fn script(name: &str, directory: &Path, words: &[&str]) -> Command {
-    let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/live").join(name));
-    command.args(words).env("VCLUSTER_DIR", directory);
-    command
 }

@@ -2,10 +2,13 @@
 //! `pcluster`; Debian, as root) and shuts them down afterwards:
 //!
 //!     cargo test --release --test live -- [--only NAME] [--keep] [--cluster DIR]...
-//!         [--program FILE | --installed] [--list]
+//!         [--debian-13 DIR] [--program FILE | --installed] [--list]
 //!
 //! The kinds of clusters run side by side. The scenarios of one cluster run one after another. A reset follows each
 //! scenario that fails or changes its cluster.
+//!
+//! The scenarios `debian13-` run the Pacemaker 3.0 and Ganeti 3.1 of a Debian 13 in the directory DIR
+//! (`tests/debian13/root` makes one). Without `--debian-13`, they are not run, and a line says so.
 
 mod child;
 mod cluster;
@@ -14,8 +17,10 @@ mod luxi;
 mod original;
 mod proxy;
 mod scenarios;
+mod system;
 mod tools;
 
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -29,6 +34,7 @@ use cluster::Cluster;
 use scenarios::{ALL, Kind, Scenario};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
+use system::{Script, System};
 
 /// Values of the command line.
 struct Settings {
@@ -58,6 +64,13 @@ fn settings() -> Option<Settings> {
                 .help("Use the cluster that is up in DIR, and leave it up; may be repeated"),
         )
         .arg(
+            Arg::new("debian-13")
+                .long("debian-13")
+                .value_name("DIR")
+                .value_parser(value_parser!(PathBuf))
+                .help("Run the scenarios of Debian 13, too, in this root directory"),
+        )
+        .arg(
             Arg::new("program")
                 .long("program")
                 .value_name("FILE")
@@ -76,6 +89,9 @@ fn settings() -> Option<Settings> {
     if let Some(program) = matches.get_one::<PathBuf>("program") {
         let _ = tools::PROGRAM.set(program.clone());
     }
+    if let Some(root) = matches.get_one::<PathBuf>("debian-13") {
+        let _ = system::DEBIAN_13.set(root.clone());
+    }
     if matches.get_flag("installed") {
         let _ = tools::PROGRAM.set(PathBuf::from(tools::INSTALLED));
     }
@@ -93,13 +109,20 @@ fn main() -> ExitCode {
     let wanted = |scenario: &&Scenario| {
         settings.only.is_empty() || settings.only.iter().any(|name| scenario.name.starts_with(name))
     };
-    let wanted: Vec<&Scenario> = ALL.iter().filter(wanted).collect();
+    let can_run = |scenario: &&Scenario| {
+        scenario.kind.script().system == System::Own || system::DEBIAN_13.get().is_some()
+    };
+    let (wanted, left_out): (Vec<&Scenario>, Vec<&Scenario>) = ALL.iter().filter(wanted).partition(can_run);
+    if !left_out.is_empty() {
+        println!("not run: {} scenarios of Debian 13, as there is no --debian-13 DIR", left_out.len());
+    }
     if wanted.is_empty() {
-        eprintln!("no scenario is called like that; --list names them");
+        eprintln!("no scenario that can be run is called like that; --list names them");
         return ExitCode::FAILURE;
     }
     let start = Instant::now();
-    if let Err(problem) = end_on_signals().and_then(|()| cluster::check_machine()) {
+    let scripts: HashSet<Script> = wanted.iter().map(|scenario| scenario.kind.script()).collect();
+    if let Err(problem) = end_on_signals().and_then(|()| cluster::check_machine(&scripts)) {
         eprintln!("the live suite cannot be run: {problem:#}");
         return ExitCode::FAILURE;
     }

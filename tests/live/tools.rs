@@ -9,6 +9,7 @@ use anyhow::{bail, ensure};
 
 use crate::child::{self, Output};
 use crate::original;
+use crate::system::System;
 
 /// Longest run of a tool that only reads.
 pub const READING: Duration = Duration::from_secs(300);
@@ -41,17 +42,18 @@ pub fn ours(tool: &str) -> Command {
     command
 }
 
-/// The command that runs the reference's tool.
-pub fn reference(tool: &str) -> Command {
-    let directory = std::env::var_os("HTOOLS_REFERENCE_DIR").unwrap_or_else(|| original::TOOLS.into());
-    let mut command = Command::new(Path::new(&directory).join(tool));
+/// The command that runs the tool of a system's Ganeti.
+pub fn reference(system: System, tool: &str) -> Command {
+    let own = std::env::var_os("HTOOLS_REFERENCE_DIR").filter(|_| system == System::Own);
+    let directory = own.unwrap_or_else(|| original::TOOLS.into());
+    let mut command = system.command(Path::new(&directory).join(tool));
     clean(&mut command);
     command
 }
 
-/// The command that runs the reference's allocator, outside of the cluster.
-pub fn reference_hail() -> Command {
-    let mut command = Command::new(Path::new(original::ALLOCATORS).join("hail"));
+/// The command that runs the allocator of a system's Ganeti, outside of the cluster.
+pub fn reference_hail(system: System) -> Command {
+    let mut command = system.command(Path::new(original::ALLOCATORS).join("hail"));
     clean(&mut command);
     command
 }
@@ -67,8 +69,8 @@ fn clean(command: &mut Command) -> &mut Command {
 }
 
 /// Runs both with the same arguments. Standard output and exit status must be equal. Returns our output.
-pub fn compare(tool: &str, words: &[&str]) -> anyhow::Result<Output> {
-    let theirs = child::run(reference(tool).args(words), READING)?;
+pub fn compare(system: System, tool: &str, words: &[&str]) -> anyhow::Result<Output> {
+    let theirs = child::run(reference(system, tool).args(words), READING)?;
     let ours = child::run(ours(tool).args(words), READING)?;
     same(&theirs, &ours)?;
     Ok(ours)

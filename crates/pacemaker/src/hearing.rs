@@ -22,9 +22,9 @@ impl Placer<'_> {
     pub(super) fn follow_colocations(&mut self, resource: ResourceIdx) {
         if self.set.release.follows_mandatory_first() {
             self.follow_primaries(resource, AllocationScore::is_infinite);
-            self.add_wishes_of_dependents(resource, |score| score == AllocationScore::INFINITY);
+            self.add_wishes_of_dependents(resource, AllocationScore::is_infinite);
             self.follow_primaries(resource, |score| !score.is_infinite());
-            self.add_wishes_of_dependents(resource, |score| score != AllocationScore::INFINITY);
+            self.add_wishes_of_dependents(resource, |score| !score.is_infinite());
         } else {
             self.follow_primaries(resource, |_| true);
             self.add_wishes_of_dependents(resource, |_| true);

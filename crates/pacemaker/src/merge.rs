@@ -361,8 +361,9 @@ impl<'a> Wishes<'a> {
         Some(all)
     }
 
-    /// Additions to a table for the wishes of a primitive itself, through the colocation of a share. If that leads from
-    /// outside to a member of a group other than the first, which has the locations of the group, these count as well.
+    /// Additions to a table for the wishes of a primitive itself, through the colocation of a share. If that is a
+    /// constraint about a member of a group other than the first, which has the locations of the group, these count as well,
+    /// but not the scores of the hosts themselves.
     pub(super) fn own_additions(
         &self,
         tables: &[ScoreTable],
@@ -374,24 +375,33 @@ impl<'a> Wishes<'a> {
         let Some(colocation) = set.colocations.get(share.colocation) else {
             return self.additions(own, share);
         };
-        let (here, there) = match towards {
-            Towards::Primaries => (colocation.primary, colocation.dependent),
-            Towards::Dependents => (colocation.dependent, colocation.primary),
+        let here = match towards {
+            Towards::Primaries => colocation.primary,
+            Towards::Dependents => colocation.dependent,
         };
-        // The resources that the colocation names decide, which may be groups.
-        let left = tables[here.get()].iter().filter(|(_, score)| *score >= AllocationScore::ZERO).count();
+        // The resources that the colocation names decide, which may be groups. In both directions, it is the dependent that
+        // has one host left.
+        let dependent = &tables[colocation.dependent.get()];
+        let left = dependent.iter().filter(|(_, score)| *score >= AllocationScore::ZERO).count();
         let is_turned = set.release.flees_from_last_host() && left == 1;
-        let turned_below = is_turned.then(|| set.resource(there).stickiness.negated());
+        let turned_below = is_turned.then(|| set.resource(colocation.primary).stickiness.negated());
         let share = Share { turned_below, ..share };
         let group = set.resource(resource).group.filter(|group| {
             let is_inner = set.member(*group, false) != Some(resource);
-            let is_outside = set.resource(there).group != Some(*group);
-            set.release.members_count_for_group() && is_inner && is_outside && here == resource
+            let counts = is_inner && here == resource && !set.is_tie(colocation);
+            set.release.members_count_for_group() && counts
         });
         let Some(group) = group else { return self.additions(own, share) };
         let of_group = &tables[group.get()];
         let mut both = own.clone();
-        both.update(|host, score| score.plus(of_group.get(host).unwrap_or_default()));
+        both.update(|host, score| {
+            let base = set.host(host).base;
+            let located = of_group.get(host).map(|score| match score.is_infinite() || base.is_infinite() {
+                true => score,
+                false => score.plus(base.negated()),
+            });
+            score.plus(located.unwrap_or_default())
+        });
         self.additions(&both, share)
     }
 

@@ -188,17 +188,17 @@ impl<'a> Wishes<'a> {
         }
     }
 
-    /// Passes the colocations of all members of a group on: those as dependents to the first one, those as primaries to
-    /// the last one. The colocations inside the group stay with the members.
+    /// Passes the colocations of all members of a group on, also those that constraints make inside of it: those as
+    /// dependents to the first one, those as primaries to the last one. The ties between neighbors stay with them.
     fn share_among_members(&mut self, group: ResourceIdx) {
         let set = self.set;
         let members = set.resource(group).members.as_slice();
         self.hand_down(group);
         let ([first, .., last], true) = (members, set.keeps_together(group)) else { return };
-        let inside = |resource: ResourceIdx| members.contains(&resource);
+        let is_tie = |at: usize| set.is_tie(&set.colocations[at]);
         for member in &members[1..] {
             for at in self.primaries[member.get()].clone() {
-                if !inside(set.colocations[at].primary) {
+                if !is_tie(at) {
                     let place_in_order = |at: usize| rank(set, set.colocations[at].primary);
                     insert(&mut self.primaries[first.get()], at, place_in_order);
                 }
@@ -209,7 +209,7 @@ impl<'a> Wishes<'a> {
                 // The connection to a guest node counts for its VM alone.
                 let dependent = set.colocations[at].dependent;
                 let is_connection = set.machines().any(|(_, parts)| parts.connection == dependent);
-                if !inside(dependent) && !is_connection {
+                if !is_tie(at) && !is_connection {
                     let place_in_order = |at: usize| rank(set, set.colocations[at].dependent);
                     insert(&mut self.dependents[last.get()], at, place_in_order);
                 }

@@ -499,6 +499,12 @@ impl WorkingSet {
         table
     }
 
+    /// Returns true if a colocation ties a member of a group to the one before it. Such a tie has the name of the group.
+    pub(super) fn is_tie(&self, colocation: &Colocation) -> bool {
+        let group = self.resource(colocation.dependent).group;
+        group.is_some_and(|group| self.resource(group).id == colocation.id)
+    }
+
     /// The resource at an index.
     pub fn resource(&self, resource: ResourceIdx) -> &Resource {
         &self.resources[resource.get()]

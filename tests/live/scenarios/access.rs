@@ -17,7 +17,8 @@ pub fn credentials(cluster: &Cluster) -> anyhow::Result<()> {
     let (user, password) = (cluster.value("GANETI_RAPI_USER"), cluster.value("GANETI_RAPI_PASSWORD"));
     let url = cluster.value("GANETI_RAPI_URL");
     let expected =
-        child::run(tools::reference("hinfo").args(["-m", cluster.login_url()]), READING)?.good()?;
+        child::run(tools::reference(cluster.system(), "hinfo").args(["-m", cluster.login_url()]), READING)?
+            .good()?;
     let directory = tempfile::tempdir()?;
     for (name, line) in
         [("pair", format!("{user}:{password}\n")), ("users", format!("{user} {password} write\n"))]
@@ -58,7 +59,8 @@ pub fn certificates(cluster: &Cluster) -> anyhow::Result<()> {
         child::run(command.args(["-m", cluster.login_url(), "--rapi-cacert", trusted]), READING)
     };
     let expected =
-        child::run(tools::reference("hinfo").args(["-m", cluster.login_url()]), READING)?.good()?;
+        child::run(tools::reference(cluster.system(), "hinfo").args(["-m", cluster.login_url()]), READING)?
+            .good()?;
     let output = hinfo(&authority)?.good()?;
     same_text(&output.command, &expected.stdout, &output.stdout)?;
     ensure!(!output.stderr.contains("certificate"), "{}{}", output.command, output.streams());

@@ -38,7 +38,7 @@ pub fn decides(cluster: &Cluster) -> anyhow::Result<()> {
 
 /// Installs our hail as an allocator, with a recorder of requests and answers. Returns the directory of the records.
 fn install(cluster: &Cluster) -> anyhow::Result<PathBuf> {
-    let program = super::program_in_cluster(cluster)?;
+    let program = cluster.copy_program()?;
     let asked = cluster.path("asked");
     let _ = fs::remove_dir_all(&asked);
     fs::create_dir(&asked)?;
@@ -70,7 +70,7 @@ fn went_as_told(cluster: &Cluster, asked: &Path, named: &[&str]) -> anyhow::Resu
     for request in &requests {
         let answer = request.with_extension("answer");
         let ours = fs::read_to_string(&answer)?;
-        let theirs = child::run(tools::reference_hail().arg(request), READING)?.good()?;
+        let theirs = child::run(tools::reference_hail(cluster.system()).arg(request), READING)?.good()?;
         same_text(&format!("hail {}", request.display()), &theirs.stdout, &ours)?;
         let answer_value: Value = serde_json::from_str(&ours)?;
         let now = placements(cluster)?;

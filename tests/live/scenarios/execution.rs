@@ -60,7 +60,10 @@ pub fn shared_storage(cluster: &Cluster) -> anyhow::Result<()> {
     let again = Hbal::over_luxi(cluster)?;
     let output = again.run(&[])?.good()?;
     let source = format!("--luxi={}", cluster.socket());
-    tools::same(&child::run(tools::reference("hbal").args([&*source, "-X"]), READING)?, &output)?;
+    tools::same(
+        &child::run(tools::reference(cluster.system(), "hbal").args([&*source, "-X"]), READING)?,
+        &output,
+    )?;
     ensure!(again.jobs()?.is_empty(), "there was nothing to do");
     Ok(())
 }

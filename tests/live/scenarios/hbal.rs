@@ -160,7 +160,7 @@ impl Goal {
         ensure!(self.places.len() == now.len(), "not the same instances as before");
         let source = format!("--luxi={}", cluster.socket());
         let words = [&[&*source], options].concat();
-        let theirs = child::run(tools::reference("hbal").args(&words), READING)?.good()?;
+        let theirs = child::run(tools::reference(cluster.system(), "hbal").args(&words), READING)?.good()?;
         let score = format!("Initial score: {}\n", self.score);
         ensure!(theirs.stdout.contains(&score), "not {score}{}", theirs.stdout);
         tools::same(&theirs, &child::run(tools::ours("hbal").args(&words), READING)?)

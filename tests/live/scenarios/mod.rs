@@ -20,9 +20,10 @@ mod repair;
 mod squeeze;
 mod stream;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::cluster::{Cluster, GANETI, PACEMAKER};
+use crate::cluster::Cluster;
+use crate::system::{Script, System};
 
 /// Kind of cluster that a scenario needs. The clusters run side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +42,10 @@ pub enum Kind {
     Repairs,
     /// Three Pacemaker nodes, and three resources.
     Pacemaker,
+    /// The same with the Pacemaker 3.0 of Debian 13.
+    Pacemaker3,
+    /// Four nodes with the Ganeti 3.1 of Debian 13, and a few mirrored instances.
+    Ganeti31,
 }
 
 /// Files with rows of instances; see `vcluster`.
@@ -51,8 +56,17 @@ const REPAIRS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/populatio
 const SHARED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/populations/shared");
 
 impl Kind {
-    pub const ALL: [Kind; 7] =
-        [Kind::Large, Kind::Small, Kind::Shared, Kind::Pairs, Kind::Full, Kind::Repairs, Kind::Pacemaker];
+    pub const ALL: [Kind; 9] = [
+        Kind::Large,
+        Kind::Small,
+        Kind::Shared,
+        Kind::Pairs,
+        Kind::Full,
+        Kind::Repairs,
+        Kind::Pacemaker,
+        Kind::Pacemaker3,
+        Kind::Ganeti31,
+    ];
 
     /// Name of its directory.
     pub fn name(self) -> &'static str {
@@ -64,12 +78,19 @@ impl Kind {
             Kind::Full => "full",
             Kind::Repairs => "repairs",
             Kind::Pacemaker => "pacemaker",
+            Kind::Pacemaker3 => "pacemaker3",
+            Kind::Ganeti31 => "ganeti31",
         }
     }
 
     /// The script that starts it.
-    pub fn script(self) -> &'static str {
-        if self == Kind::Pacemaker { PACEMAKER } else { GANETI }
+    pub fn script(self) -> Script {
+        match self {
+            Kind::Pacemaker => Script::pacemaker(System::Own),
+            Kind::Pacemaker3 => Script::pacemaker(System::Debian13),
+            Kind::Ganeti31 => Script::ganeti(System::Debian13),
+            _ => Script::ganeti(System::Own),
+        }
     }
 
     /// Kind of the cluster in a directory.
@@ -77,7 +98,9 @@ impl Kind {
         let settings = std::fs::read_to_string(directory.join("settings")).ok()?;
         let is = |setting: &str| settings.lines().any(|line| line == setting);
         Some(match () {
+            () if is("PCLUSTER=1") && is("SYSTEM=13") => Kind::Pacemaker3,
             () if is("PCLUSTER=1") => Kind::Pacemaker,
+            () if is("SYSTEM=13") => Kind::Ganeti31,
             () if is("VCLUSTER_NODES=6") => Kind::Large,
             () if is("VCLUSTER_NODES=5") => Kind::Repairs,
             () if is("VCLUSTER_NODES=3") => Kind::Full,
@@ -90,8 +113,8 @@ impl Kind {
     /// Settings of such a cluster; see `vcluster help`.
     pub fn settings(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Kind::Large | Kind::Pacemaker => &[],
-            Kind::Small => &[("VCLUSTER_NODES", "4"), ("VCLUSTER_POPULATE", SMALL)],
+            Kind::Large | Kind::Pacemaker | Kind::Pacemaker3 => &[],
+            Kind::Small | Kind::Ganeti31 => &[("VCLUSTER_NODES", "4"), ("VCLUSTER_POPULATE", SMALL)],
             Kind::Shared => &[("VCLUSTER_NODES", "4"), ("VCLUSTER_DRBD", "0"), ("VCLUSTER_POPULATE", SHARED)],
             Kind::Pairs => &[("VCLUSTER_NODES", "4"), ("VCLUSTER_MEM", "8192"), ("VCLUSTER_POPULATE", PAIRS)],
             Kind::Repairs => &[("VCLUSTER_NODES", "5"), ("VCLUSTER_POPULATE", REPAIRS)],
@@ -184,12 +207,17 @@ pub const ALL: &[Scenario] = &[
     changes("pacemaker-killed", Kind::Pacemaker, pacemaker_carried::killed),
     changes("pacemaker-survive", Kind::Pacemaker, pacemaker::survives_as_said),
     changes("pacemaker-promoted", Kind::Pacemaker, pacemaker_promoted::changed_and_survived),
+    reads("debian13-places", Kind::Pacemaker3, pacemaker::placed_as_said),
+    changes("debian13-placed", Kind::Pacemaker3, pacemaker_carried::placed_otherwise),
+    changes("debian13-evacuate", Kind::Pacemaker3, pacemaker_carried::evacuated),
+    changes("debian13-switched", Kind::Pacemaker3, pacemaker_carried::switched),
+    changes("debian13-fails", Kind::Pacemaker3, pacemaker_carried::fails),
+    changes("debian13-killed", Kind::Pacemaker3, pacemaker_carried::killed),
+    changes("debian13-survive", Kind::Pacemaker3, pacemaker::survives_as_said),
+    changes("debian13-promoted", Kind::Pacemaker3, pacemaker_promoted::changed_and_survived),
+    reads("debian13-rapi", Kind::Ganeti31, reading::over_rapi),
+    reads("debian13-luxi", Kind::Ganeti31, reading::over_luxi),
+    reads("debian13-hscan-rapi", Kind::Ganeti31, reading::hscan_over_rapi),
+    reads("debian13-hscan-luxi", Kind::Ganeti31, reading::hscan_over_luxi),
+    changes("debian13-allocator", Kind::Ganeti31, allocator::decides),
 ];
-
-/// Copies our program to a place that the cluster's nodes can see; parts of their file system differ from this
-/// machine's.
-fn program_in_cluster(cluster: &Cluster) -> anyhow::Result<PathBuf> {
-    let file = cluster.path("htools");
-    std::fs::copy(crate::tools::program(), &file)?;
-    Ok(file)
-}

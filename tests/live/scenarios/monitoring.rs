@@ -21,7 +21,7 @@ const MEASURING: Duration = Duration::from_secs(300);
 /// Our hbal on the master asks the real daemons, and then servers with constant answers. With these, its output
 /// equals the reference's.
 pub fn load_of_nodes(cluster: &Cluster) -> anyhow::Result<()> {
-    let program = super::program_in_cluster(cluster)?;
+    let program = cluster.copy_program()?;
     let program = program.to_str().context("odd path")?;
     let ours = ["env", "HTOOLS=hbal", program, "-L", "--mond=yes"];
     let real = cluster.exec(&ours)?.good()?;

@@ -8,7 +8,8 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 
 use crate::child::{self, Output};
-use crate::cluster::{Cluster, wait_for};
+use crate::cluster::{Cluster, PROGRAM, wait_for};
+use crate::system::System;
 use crate::tools::{READING, are_installed, program};
 
 /// Node of each running resource, by id.
@@ -74,9 +75,11 @@ pub fn hplace(cluster: &Cluster, node: usize, words: &[&str]) -> Command {
 /// A tool on a node.
 pub fn of_suite(cluster: &Cluster, tool: &str, node: usize, words: &[&str]) -> Command {
     let node = format!("node{node}");
-    let mut command = match are_installed() {
-        true => cluster.command(&[&node, tool]),
-        false => cluster.command(&[&node, &format!("HTOOLS={tool}"), &program().to_string_lossy()]),
+    let variable = format!("HTOOLS={tool}");
+    let mut command = match cluster.system() {
+        System::Own if are_installed() => cluster.command(&[&node, tool]),
+        System::Own => cluster.command(&[&node, &variable, &program().to_string_lossy()]),
+        System::Debian13 => cluster.command(&[&node, &variable, &cluster.path(PROGRAM).to_string_lossy()]),
     };
     command.args(words);
     command

@@ -80,7 +80,7 @@ impl Place {
         if tools::are_installed() {
             return Ok(Place { tools: PathBuf::from("/usr/bin"), hail: None });
         }
-        let program = super::program_in_cluster(cluster)?;
+        let program = cluster.copy_program()?;
         let tools = cluster.path("tools");
         let _ = fs::remove_dir_all(&tools);
         fs::create_dir(&tools)?;

@@ -22,7 +22,8 @@ pub fn silent_node(cluster: &Cluster) -> anyhow::Result<()> {
         nodes.is_ok_and(|output| output.status == 0 && !output.stdout.contains('?'))
     })?;
     let source = format!("--luxi={}", cluster.socket());
-    let theirs = child::run(tools::reference("hinfo").args(["-p", &source]), READING)?.good()?;
+    let theirs =
+        child::run(tools::reference(cluster.system(), "hinfo").args(["-p", &source]), READING)?.good()?;
     tools::same(&theirs, &child::run(tools::ours("hinfo").args(["-p", &source]), READING)?)
 }
 

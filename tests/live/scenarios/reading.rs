@@ -28,13 +28,13 @@ const QUESTIONS: &[(&str, &[&str])] = &[
 ];
 
 pub fn over_rapi(cluster: &Cluster) -> anyhow::Result<()> {
-    questions(&format!("--master={}", cluster.login_url()))?;
-    same_states(&format!("-m{}", cluster.login_url()))
+    questions(cluster, &format!("--master={}", cluster.login_url()))?;
+    same_states(cluster, &format!("-m{}", cluster.login_url()))
 }
 
 pub fn over_luxi(cluster: &Cluster) -> anyhow::Result<()> {
-    questions(&format!("--luxi={}", cluster.socket()))?;
-    same_states(&format!("-L{}", cluster.socket()))
+    questions(cluster, &format!("--luxi={}", cluster.socket()))?;
+    same_states(cluster, &format!("-L{}", cluster.socket()))
 }
 
 /// `-L` without an argument stands for Ganeti's usual socket.
@@ -43,7 +43,7 @@ pub fn default_socket(cluster: &Cluster) -> anyhow::Result<()> {
     let run = |mut command: std::process::Command| {
         child::run(command.args(["-L"]).env("GANETI_ROOTDIR", root.path()), READING)
     };
-    tools::same(&run(tools::reference("hinfo"))?, &run(tools::ours("hinfo"))?)
+    tools::same(&run(tools::reference(cluster.system(), "hinfo"))?, &run(tools::ours("hinfo"))?)
 }
 
 pub fn hscan_over_rapi(cluster: &Cluster) -> anyhow::Result<()> {
@@ -52,7 +52,7 @@ pub fn hscan_over_rapi(cluster: &Cluster) -> anyhow::Result<()> {
     let run = |mut command: std::process::Command, directory: &Path| {
         child::run(command.args(["-p", url]).current_dir(directory), READING)?.good()
     };
-    let reference = run(tools::reference("hscan"), theirs.path())?;
+    let reference = run(tools::reference(cluster.system(), "hscan"), theirs.path())?;
     let mine = run(tools::ours("hscan"), ours.path())?;
     // The reference shows the password, and uses it in the file's name (docs/differences.md).
     let password = cluster.value("GANETI_RAPI_PASSWORD");
@@ -71,7 +71,7 @@ pub fn hscan_over_luxi(cluster: &Cluster) -> anyhow::Result<()> {
             command.args(&words).env("GANETI_ROOTDIR", root.path()).current_dir(directory);
             child::run(&mut command, READING)?.good()
         };
-        let reference = run(tools::reference("hscan"), theirs.path())?;
+        let reference = run(tools::reference(cluster.system(), "hscan"), theirs.path())?;
         tools::same(&reference, &run(tools::ours("hscan"), ours.path())?)?;
         let file =
             |directory: &Path| fs::read_to_string(directory.join("LOCAL.data")).context("no LOCAL.data");
@@ -80,23 +80,23 @@ pub fn hscan_over_luxi(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn questions(source: &str) -> anyhow::Result<()> {
+fn questions(cluster: &Cluster, source: &str) -> anyhow::Result<()> {
     for (tool, words) in QUESTIONS {
         let words: Vec<&str> = std::iter::once(source).chain(words.iter().copied()).collect();
-        let ours = compare(tool, &words)?;
+        let ours = compare(cluster.system(), tool, &words)?;
         if ours.status == 0 {
             quiet(&ours)?;
         }
     }
-    health(source, 1, &[])?;
-    health(source, 0, &["--no-simulation"])
+    health(cluster, source, &[])?;
+    health(cluster, source, &["--no-simulation"])
 }
 
 /// hcheck for shells; only one key is an addition of ours (docs/differences.md).
-fn health(source: &str, status: i32, words: &[&str]) -> anyhow::Result<()> {
+fn health(cluster: &Cluster, source: &str, words: &[&str]) -> anyhow::Result<()> {
     let words: Vec<&str> = [source, "--machine-readable"].into_iter().chain(words.iter().copied()).collect();
-    let theirs = child::run(tools::reference("hcheck").args(&words), READING)?.expect(status)?;
-    let ours = child::run(tools::ours("hcheck").args(&words), READING)?.expect(status)?;
+    let theirs = child::run(tools::reference(cluster.system(), "hcheck").args(&words), READING)?;
+    let ours = child::run(tools::ours("hcheck").args(&words), READING)?.expect(theirs.status)?;
     let is_own = |line: &&str| line.starts_with("HCHECK_FINAL_CLUSTER_PROBLEMS_LEFT=");
     let (own, same): (Vec<&str>, Vec<&str>) = ours.stdout.lines().partition(is_own);
     ensure!(own.len() == 1, "{}: {own:?}", ours.command);
@@ -115,9 +115,11 @@ fn quiet(ours: &Output) -> anyhow::Result<()> {
 }
 
 /// States and commands that hbal writes to files.
-fn same_states(source: &str) -> anyhow::Result<()> {
+fn same_states(cluster: &Cluster, source: &str) -> anyhow::Result<()> {
     let (theirs, ours) = (tempfile::tempdir()?, tempfile::tempdir()?);
-    for (mut command, directory) in [(tools::reference("hbal"), &theirs), (tools::ours("hbal"), &ours)] {
+    for (mut command, directory) in
+        [(tools::reference(cluster.system(), "hbal"), &theirs), (tools::ours("hbal"), &ours)]
+    {
         command.args([source, "-S", "state", "-Ccommands"]).current_dir(directory);
         child::run(&mut command, READING)?.good()?;
     }

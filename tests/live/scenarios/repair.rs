@@ -241,7 +241,9 @@ pub fn beside_the_original(cluster: &Cluster) -> anyhow::Result<()> {
     kill_node(cluster, "node4")?;
     let source = format!("-L{}", cluster.socket());
     let harep = Harep::over_luxi(cluster)?;
-    let theirs = child::run(tools::reference("harep").args([&*source, "--dry-run"]), READING)?.good()?;
+    let theirs =
+        child::run(tools::reference(cluster.system(), "harep").args([&*source, "--dry-run"]), READING)?
+            .good()?;
     let ours = harep.run(&["--dry-run"])?.good()?;
     let plain = |text: &str| -> Vec<String> {
         let lines = text.lines().filter(|line| !line.starts_with("jobs: "));
@@ -255,7 +257,8 @@ pub fn beside_the_original(cluster: &Cluster) -> anyhow::Result<()> {
         theirs.stdout,
         ours.stdout
     );
-    child::run(tools::reference("harep").args([&*source, "--job-delay=1"]), READING)?.good()?;
+    child::run(tools::reference(cluster.system(), "harep").args([&*source, "--job-delay=1"]), READING)?
+        .good()?;
     leave_alone(cluster, "inst05")?;
     let printed = harep.until_all_is_well(&[])?;
     // The original's repairs are followed, and not begun again.

@@ -224,7 +224,7 @@ fn night_and_morning(squeeze: &Squeeze<'_>) -> anyhow::Result<()> {
     let output = squeeze.execute(NIGHT, &["--cooldown=1h"])?.good()?;
     ensure!(!output.stdout.contains("node3") && !output.stdout.contains("node4"), "{}", output.streams());
     // The reference's tools see the same.
-    tools::compare("hinfo", &["-p", &format!("--luxi={}", cluster.socket())])?;
+    tools::compare(cluster.system(), "hinfo", &["-p", &format!("--luxi={}", cluster.socket())])?;
     Ok(())
 }
 

@@ -216,7 +216,8 @@ impl InducedChanges<'_> {
         let set = self.set;
         for (at, colocation) in set.colocations.iter().enumerate() {
             let primary = set.resource(colocation.primary);
-            let is_alone = primary.group.is_none() && primary.instance_of.is_none();
+            let is_alone = primary.group.is_none() && primary.instance_of.is_none()
+                || self.unstarted[colocation.primary.get()];
             if colocation.score != AllocationScore::INFINITY || !is_alone || primary.is_group() {
                 continue;
             }
