@@ -92,7 +92,7 @@ fn same_scores_as_pacemaker_3() {
         elsewhere += usize::from(places(&older) != places(&set));
     }
     // Three clusters show exceptions from rules, and four show rules of the order of actions.
-    assert_eq!((with_other_scores, elsewhere), (34, 15));
+    assert_eq!((with_other_scores, elsewhere), (35, 16));
 }
 
 #[test]
