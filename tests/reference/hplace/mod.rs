@@ -6,10 +6,12 @@ mod bundles;
 mod cib;
 mod graph;
 mod guests;
+pub mod mutations;
 mod promotables;
 mod rarer;
 pub mod simulator;
 mod summary;
+mod tree;
 pub mod upstream;
 
 use std::fs;
