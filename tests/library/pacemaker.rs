@@ -54,12 +54,12 @@ pub(crate) fn in_other_words() -> BTreeSet<PathBuf> {
 
 /// Clusters whose configuration has changed since their resources were started.
 pub(crate) fn changed() -> BTreeSet<PathBuf> {
-    recorded("changed", 42)
+    recorded("changed", 43)
 }
 
 /// Clusters with guest nodes.
 pub(crate) fn with_guests() -> BTreeSet<PathBuf> {
-    recorded("guests", 72)
+    recorded("guests", 73)
 }
 
 /// Clusters with remote nodes. Only the consequences for places and changes are known.

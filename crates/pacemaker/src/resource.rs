@@ -82,12 +82,19 @@ pub enum Revision {
     Parameters,
     /// The agent: it is restarted.
     Agent,
+    /// The agent and parameters: it is restarted.
+    AgentAndParameters,
 }
 
 impl Revision {
     /// Returns true if the change restarts the resource.
     pub(crate) fn restarts(self) -> bool {
-        matches!(self, Revision::Parameters | Revision::Agent)
+        self >= Revision::Parameters
+    }
+
+    /// Returns true if the agent is another one.
+    pub(crate) fn has_other_agent(self) -> bool {
+        self >= Revision::Agent
     }
 
     /// The changed thing in one word; `None` without a change.
@@ -95,7 +102,7 @@ impl Revision {
         match self {
             Revision::None => None,
             Revision::Reload | Revision::Parameters => Some("parameters"),
-            Revision::Agent => Some("agent"),
+            Revision::Agent | Revision::AgentAndParameters => Some("agent"),
         }
     }
 }

@@ -20,7 +20,8 @@ impl TransitionChecker<'_> {
                 let role = self.transition.changes.roles[part.get()];
                 let change = self.change(part);
                 let is_there = change.runs_on().is_some() && change.runs_on() == placed.host(part);
-                let is_as_placed = role.ends_promoted == placed.promoted[part.get()] || role.is_blocked;
+                let is_as_placed =
+                    role.ends_promoted == placed.promoted[part.get()] || role.is_blocked || role.is_postponed;
                 // A restart for another resource can cost the role.
                 let named = self.transition.changes.causes[part.get()].is_some();
                 let is_held = matches!(change, ResourceChange::Held(_));
@@ -59,7 +60,8 @@ impl TransitionChecker<'_> {
         let firsts = set.primitives(&order.first).into_owned();
         let staying: Vec<ResourceIdx> =
             firsts.iter().copied().filter(|first| !self.change(*first).migrates()).collect();
-        let ends_promoted = |part: &ResourceIdx| self.transition.changes.roles[part.get()].ends_promoted;
+        let ends_promoted =
+            |part: &ResourceIdx| self.transition.changes.roles[part.get()].counts_as_promoted();
         let is_met = first_task == Start || firsts.iter().any(ends_promoted);
         for then in set.primitives(&order.then).iter() {
             let change = self.change(*then);
