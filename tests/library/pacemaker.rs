@@ -13,13 +13,13 @@ use htools::report::pacemaker::crm_simulate;
 /// Paths of the CIBs: whole clusters, and one for each rule.
 pub(crate) fn clusters() -> Vec<PathBuf> {
     let (whole, rules) = (documents("tests/fixtures/pacemaker"), documents("tests/fixtures/pacemaker/rules"));
-    assert_eq!((whole.len(), rules.len()), (40, 49));
+    assert_eq!((whole.len(), rules.len()), (40, 50));
     whole.into_iter().chain(rules).collect()
 }
 
 /// Clusters with failed or unfinished operations.
 pub(crate) fn with_failures() -> BTreeSet<PathBuf> {
-    recorded("failures", 51)
+    recorded("failures", 52)
 }
 
 /// Clusters in which resources run on several nodes.

@@ -169,6 +169,8 @@ pub struct Resource {
     pub released: bool,
     /// The host whose status first told where a primitive runs, which may be another host.
     pub known_by: Option<HostIdx>,
+    /// The position of a primitive in the history of the host on which it runs.
+    pub position_in_history: usize,
     /// The condition in which it runs there.
     pub condition: RunCondition,
     /// True for a container in which something runs that cannot be reached any more.
@@ -248,6 +250,7 @@ impl Resource {
             kept_on: Vec::new(),
             released: false,
             known_by: None,
+            position_in_history: 0,
             condition: RunCondition::Sound,
             lost_inside: false,
             failed_inside: false,

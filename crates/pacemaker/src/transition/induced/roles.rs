@@ -116,7 +116,7 @@ impl InducedChanges<'_> {
                 on.is_some() && (goes_by_all || is_here(self.beneath(on)))
             };
             let change = match now {
-                _ if !firsts.iter().any(is_promoted) => now.without_needed(need.symmetrical),
+                _ if !firsts.iter().any(is_promoted) => self.without_needed(*member, need.symmetrical),
                 ResourceChange::Stay(host) | ResourceChange::Start(host)
                     if need.symmetrical && self.has_begun(*member) && firsts.iter().any(promotes) =>
                 {
