@@ -9,6 +9,7 @@ mod guests;
 pub mod mutations;
 mod promotables;
 mod rarer;
+mod remotes;
 pub mod simulator;
 mod summary;
 mod tree;
@@ -34,8 +35,8 @@ const SMALL: u64 = 1000;
 const LARGE: u64 = 10;
 /// Small clusters with special features, which follow. The entries combine clones, failed or unfinished operations,
 /// resources on several nodes, migrations that have begun, configurations changed since the start of resources, rare
-/// features, guest nodes, promotable clones, tickets, instances that are told apart, and bundles.
-const SPECIAL: [Special; 16] = [
+/// features, guest nodes, promotable clones, tickets, instances that are told apart, bundles, and remote nodes.
+const SPECIAL: [Special; 17] = [
     Special { clones: true, most: 2, ..Special::of("with clones") },
     Special { failures: true, most: 1, ..Special::of("with failed operations") },
     Special { clones: true, failures: true, most: 3, ..Special::of("with both") },
@@ -81,6 +82,7 @@ const SPECIAL: [Special; 16] = [
         ..Special::of("with guest nodes and promotable clones")
     },
     Special { bundles: true, most: 2, ..Special::of("with bundles") },
+    Special { clones: true, remotes: true, most: 3, ..Special::of("with remote nodes") },
 ];
 /// Most differences shown.
 const SHOWN: usize = 5;
@@ -137,6 +139,7 @@ struct Special {
     tickets: bool,
     told_apart: bool,
     bundles: bool,
+    remotes: bool,
     /// Most differences in percent.
     most: u64,
 }
@@ -157,6 +160,7 @@ impl Special {
             tickets: false,
             told_apart: false,
             bundles: false,
+            remotes: false,
             most: 0,
         }
     }
@@ -315,8 +319,16 @@ pub fn run(
             if with_bundles {
                 text = bundles::with_bundle(&text, &mut random);
             }
+            let with_remotes = special.is_some_and(|at| SPECIAL[at].remotes);
+            if with_remotes {
+                text = remotes::with_remote_nodes(&text, &mut random);
+            }
             fs::write(&file, text)?;
-            let verdict = compare(simulator, &file, with_guests.is_some() || with_bundles)?;
+            // With remote nodes, hplace refuses some graphs.
+            let by_summary = with_guests.is_some()
+                || with_bundles
+                || with_remotes && ours(simulator, &file, "--dot")?.status.code() == Some(1);
+            let verdict = compare(simulator, &file, by_summary)?;
             let mut counts = counts.lock().expect("no thread panics while counting");
             let counts = match special {
                 Some(at) => &mut counts.1[at],
