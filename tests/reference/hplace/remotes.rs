@@ -9,7 +9,7 @@ use super::guests::{REMOTE, candidates, located, moved, with_element};
 
 /// The same CIB with one or two remote nodes. Some primitives run there or prefer them.
 pub fn with_remote_nodes(xml: &str, random: &mut Random) -> String {
-    let names = &["r1", "r2"][..1 + random.below(2)];
+    let names = &["away", "far"][..1 + random.below(2)];
     let mut text = xml.to_owned();
     let others = candidates(xml);
     let mut states = String::new();
