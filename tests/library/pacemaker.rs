@@ -64,7 +64,7 @@ pub(crate) fn with_guests() -> BTreeSet<PathBuf> {
 
 /// Clusters with remote nodes. Only the consequences for places and changes are known.
 pub(crate) fn with_remote_nodes() -> BTreeSet<PathBuf> {
-    recorded("remotes", 38)
+    recorded("remotes", 39)
 }
 
 /// Clusters with remote nodes and a recorded order of actions.

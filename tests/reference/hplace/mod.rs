@@ -82,7 +82,7 @@ const SPECIAL: [Special; 17] = [
         ..Special::of("with guest nodes and promotable clones")
     },
     Special { bundles: true, most: 2, ..Special::of("with bundles") },
-    Special { clones: true, remotes: true, most: 8, ..Special::of("with remote nodes") },
+    Special { clones: true, remotes: true, most: 3, ..Special::of("with remote nodes") },
 ];
 /// Most differences shown.
 const SHOWN: usize = 5;
