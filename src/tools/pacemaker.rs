@@ -340,6 +340,11 @@ impl CibOrigin {
             let members = &self.units[step.instance.get()].members;
             members.iter().for_each(|member| hosts[member.get()] = Some(host(step.to.primary)));
         }
+        // The connections to guest nodes follow their VMs.
+        let nodes = self.read.set.hosts.iter().filter(|host| !host.replica);
+        for parts in nodes.filter_map(|host| host.guest) {
+            hosts[parts.connection.get()] = hosts[parts.machine.get()];
+        }
         hosts
     }
 
@@ -347,7 +352,9 @@ impl CibOrigin {
     fn release_instances(&self, nodes: &[NodeIdx], hosts: &mut [Option<HostIdx>]) {
         let set = &self.read.set;
         let leaves = |host: HostIdx| nodes.iter().any(|node| self::host(*node) == host);
-        for part in set.clones().flat_map(|clone| set.primitives(&clone).into_owned()) {
+        let of_clones = set.clones().flat_map(|clone| set.primitives(&clone).into_owned());
+        let of_bundles = set.resource_indices().filter(|one| set.resource(*one).in_bundle);
+        for part in of_clones.chain(of_bundles) {
             let required = &mut hosts[part.get()];
             *required = required.filter(|host| !leaves(*host));
         }

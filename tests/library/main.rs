@@ -17,6 +17,7 @@ mod deep;
 mod drafts;
 mod fuzz_parsers;
 mod ganeti_placing;
+mod guest_losses;
 mod house;
 mod instances;
 mod keyed_allocation;

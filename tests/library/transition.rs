@@ -105,19 +105,23 @@ fn same_actions_same_order_with_guest_nodes() {
         has_their_order(&file, &theirs);
         compared += 1;
     }
-    assert_eq!(compared, 74);
+    assert_eq!(compared, 75);
 }
 
 #[test]
 fn same_actions_same_order_with_bundles() {
     let mut compared = 0;
-    let bundles = [crate::pacemaker::with_bundles(), crate::pacemaker::with_bundles_in_order()];
+    let bundles = [
+        crate::pacemaker::with_bundles(),
+        crate::pacemaker::with_bundles_in_order(),
+        crate::releases::of_pacemaker_3_with_bundles(),
+    ];
     for file in bundles.into_iter().flatten() {
         let Ok(theirs) = fs::read_to_string(file.with_extension("dot")) else { continue };
         has_their_order(&file, &theirs);
         compared += 1;
     }
-    assert!(compared >= 36, "{compared}");
+    assert!(compared >= 47, "{compared}");
 }
 
 #[test]

@@ -120,6 +120,7 @@ impl Placer<'_> {
     fn consult_for_surplus(&mut self, clone: ResourceIdx, taken: &HostCounts, share: usize) {
         let set = self.set;
         if set.bundles.is_empty()
+            || !set.release.repeats_bundles()
             || taken.counts.iter().sum::<usize>() >= self.set.wanted_instances(clone).count()
         {
             return;
@@ -205,8 +206,13 @@ impl Placer<'_> {
     /// want most on their host.
     pub(super) fn instance_sequence(&mut self, clone: ResourceIdx) -> Vec<ResourceIdx> {
         let set = self.set;
-        let wanted = self.wanted_by_others(clone);
         let members = &set.resource(clone).members;
+        // Since Pacemaker 3.0, each container goes by the colocations that count for itself.
+        let by_container = set.bundle(clone).is_some() && set.release.ranks_containers_by_their_own();
+        let wanted: Vec<ScoreTable> = match by_container {
+            true => members.iter().map(|container| self.wanted_by_others(clone, *container)).collect(),
+            false => vec![self.wanted_by_others(clone, clone)],
+        };
         // The greatest wish to be promoted counts, wherever it is.
         let wishes: HashMap<ResourceIdx, AllocationScore> = match &set.resource(clone).promotion {
             Some(promotion) if set.has_guests() => {
@@ -220,7 +226,8 @@ impl Placer<'_> {
         };
         let rank = |instance: &ResourceIdx| {
             let wish = wishes.get(instance).copied().unwrap_or_default();
-            (Reverse(wish), self.instance_rank(*instance, &wanted))
+            let number = members.iter().position(|member| by_container && member == instance);
+            (Reverse(wish), self.instance_rank(*instance, &wanted[number.unwrap_or(0)]))
         };
         let mut instances: Vec<ResourceIdx> = self.set.wanted_instances(clone).collect();
         instances.sort_by_key(rank);
@@ -267,14 +274,15 @@ impl Placer<'_> {
         }
     }
 
-    /// Base scores of a clone's hosts with the wishes of its primaries and dependents.
-    pub(super) fn wanted_by_others(&mut self, clone: ResourceIdx) -> ScoreTable {
+    /// Base scores of a clone's hosts with the wishes of the primaries and dependents of a resource: the clone or one of
+    /// its instances.
+    pub(super) fn wanted_by_others(&mut self, clone: ResourceIdx, resource: ResourceIdx) -> ScoreTable {
         let set = self.set;
         let mut wanted = self.tables[clone.get()].clone();
         wanted.update(|host, _| self.worth_now(host));
         for towards in [Towards::Primaries, Towards::Dependents] {
             self.wishes.merging.forget();
-            for at in self.wishes.list(clone, towards).to_vec() {
+            for at in self.wishes.list(resource, towards).to_vec() {
                 let colocation = &set.colocations[at];
                 let other = match towards {
                     Towards::Primaries => colocation.primary,

@@ -1,9 +1,10 @@
 //! Number of further resources of one size that fit.
 
 use super::capacity::Capacities;
+use super::foresight::ForesightError;
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::loss::losses;
-use super::place::{PlacingError, place};
+use super::place::place;
 use super::placing::AllPlaced;
 use super::score::AllocationScore;
 use super::working_set::{Resource, Strategy, WorkingSet};
@@ -45,7 +46,7 @@ impl FitQuestion {
     ///
     /// # Errors
     /// Those of [`place`].
-    pub fn answer(&self, settled: &WorkingSet, strategy: Strategy) -> Result<MoreFitting, PlacingError> {
+    pub fn answer(&self, settled: &WorkingSet, strategy: Strategy) -> Result<MoreFitting, ForesightError> {
         let now = place(settled, strategy)?;
         let survives = self.survives(settled, strategy, &now)?;
         let end = self.bound(settled, &now).min(MOST) + 1;
@@ -85,7 +86,7 @@ impl FitQuestion {
         strategy: Strategy,
         count: usize,
         now: &AllPlaced,
-    ) -> Result<Option<AllPlaced>, PlacingError> {
+    ) -> Result<Option<AllPlaced>, ForesightError> {
         let with = self.grown(settled, count);
         let placed = place(&with, strategy)?;
         let is_kept = |resource: ResourceIdx| now.host(resource).is_none() || placed.host(resource).is_some();
@@ -103,11 +104,15 @@ impl FitQuestion {
         set: &WorkingSet,
         strategy: Strategy,
         placed: &AllPlaced,
-    ) -> Result<bool, PlacingError> {
+    ) -> Result<bool, ForesightError> {
         if self.survive == 0 {
             return Ok(true);
         }
-        let lost = losses(&set.settled(strategy, placed), strategy, self.survive)?;
+        let settled = match &set.resting {
+            Some(document) => set.with_added_started(document, placed),
+            None => set.settled(strategy, placed),
+        };
+        let lost = losses(&settled, strategy, self.survive)?;
         Ok(lost.first().is_none_or(|worst| !worst.is_harmful()))
     }
 

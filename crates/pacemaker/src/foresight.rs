@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::cib::parse;
 use super::index::{HostIdx, ResourceIdx};
+use super::new_status::{carried_out, with_status_of};
 use super::place::{PlacingError, place};
 use super::placing::AllPlaced;
 use super::promotion::RunState;
 use super::transition::{ResourceChange, ResourceChanges, WaitCircle, transition};
-use super::working_set::WorkingSet;
+use super::working_set::{Strategy, WorkingSet};
 use htools_ganeti::input::error::LoadError;
 
 /// Greatest number of rounds until a cluster must be at rest.
@@ -75,6 +76,8 @@ pub struct Foresight {
     pub circles: Vec<WaitCircle>,
     /// The cluster in the end.
     settled: WorkingSet,
+    /// Its document, if it has guest nodes, remote nodes or bundles.
+    rest: Option<String>,
 }
 
 /// Places of all primitives of a cluster now, in names.
@@ -97,7 +100,30 @@ impl Foresight {
     /// # Errors
     /// Fails if it is no document of a cluster, or if its resources cannot be placed.
     pub fn of(text: &str, source: &str) -> Result<Foresight, ForesightError> {
-        Foresight::from(parse(text, source)?)
+        let set = parse(text, source)?;
+        match set.has_guests_or_bundles() {
+            true => Foresight::read_anew(set, text, source),
+            false => Foresight::from(set),
+        }
+    }
+
+    /// Forecast for a cluster with guest nodes, remote nodes or bundles. Its document is written and read again after
+    /// each placement.
+    fn read_anew(set: WorkingSet, text: &str, source: &str) -> Result<Foresight, ForesightError> {
+        let placed = place(&set, set.strategy())?;
+        let next = states_after(&set, &placed);
+        let circles = transition(&set, set.strategy(), &placed).circles;
+        let Rest { settled, text, is_quiet } =
+            Rest::of(set.clone(), text, source, &parse, set.strategy(), &placed)?;
+        let in_the_end = |one: ResourceIdx| {
+            let id = &set.resource(one).id;
+            let there = settled.resource_indices().find(|other| settled.resource(*other).id == *id);
+            states_now(&settled).swap_remove(there?.get()).running()
+        };
+        let nowhere = RunState { host: None, promoted: false };
+        let end =
+            is_quiet.then(|| set.resource_indices().map(|one| in_the_end(one).unwrap_or(nowhere)).collect());
+        Ok(Foresight { set, placed, next, end, circles, settled, rest: Some(text) })
     }
 
     /// Forecast for a cluster that was already read.
@@ -119,7 +145,7 @@ impl Foresight {
             settled = settled.settled(settled.strategy(), &again);
         }
         let circles = transition(&set, set.strategy(), &placed).circles;
-        Ok(Foresight { set, placed, next, end, circles, settled })
+        Ok(Foresight { set, placed, next, end, circles, settled, rest: None })
     }
 
     /// Places of all primitives in the end, in names; `None` if the cluster never comes to rest.
@@ -148,6 +174,9 @@ impl Foresight {
     /// # Errors
     /// As [`Foresight::of`].
     pub(crate) fn after(&self, text: &str, source: &str) -> Result<Foresight, ForesightError> {
+        if let Some(rest) = &self.rest {
+            return Foresight::of(&with_status_of(text, rest, source)?, source);
+        }
         let mut set = parse(text, source)?;
         for (resource, there) in set.resources.iter_mut().zip(&self.settled.resources) {
             resource.also_on.clone_from(&there.also_on);
@@ -187,6 +216,40 @@ impl Foresight {
             found.iter().any(|found| lacks(&found[name]))
         };
         primitives(&self.set).filter(is_wrong).collect()
+    }
+}
+
+/// A cluster after its own actions.
+pub(super) struct Rest {
+    /// The cluster.
+    pub(super) settled: WorkingSet,
+    /// Its document.
+    pub(super) text: String,
+    /// True if it has nothing more to do.
+    pub(super) is_quiet: bool,
+}
+
+impl Rest {
+    /// Lets a cluster carry out its placements one after the other.
+    pub(super) fn of(
+        set: WorkingSet,
+        text: &str,
+        source: &str,
+        read: &dyn Fn(&str, &str) -> Result<WorkingSet, LoadError>,
+        strategy: Strategy,
+        placed: &AllPlaced,
+    ) -> Result<Rest, ForesightError> {
+        let mut text = carried_out(text, source, &set, strategy, placed)?;
+        let mut settled = read(&text, source)?;
+        for _ in 0..ROUNDS {
+            let again = place(&settled, strategy)?;
+            if states_after(&settled, &again) == states_now(&settled) {
+                return Ok(Rest { settled, text, is_quiet: true });
+            }
+            text = carried_out(&text, source, &settled, strategy, &again)?;
+            settled = read(&text, source)?;
+        }
+        Ok(Rest { settled, text, is_quiet: false })
     }
 }
 

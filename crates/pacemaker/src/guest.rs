@@ -97,6 +97,12 @@ impl WorkingSet {
         }
     }
 
+    /// Returns true for a remote node that is to be fenced, once the places of connections are known.
+    pub(super) fn is_fenced_remote_node(&self, host: HostIdx) -> bool {
+        let node = self.host(host);
+        node.guest.is_some_and(GuestParts::is_remote_node) && node.state.unclean && self.can_fence(host)
+    }
+
     /// The guest nodes and remote nodes, and the resources behind them.
     pub(super) fn guests(&self) -> impl Iterator<Item = (HostIdx, GuestParts)> + '_ {
         self.host_indices().filter_map(|host| Some((host, self.host(host).guest?)))
@@ -117,6 +123,13 @@ impl WorkingSet {
         })
     }
 
+    /// Returns true for a resource that the document does not name: the connection to a guest node, or a part of a bundle
+    /// besides its container.
+    pub fn is_implied(&self, resource: ResourceIdx) -> bool {
+        let mut machines = self.machines();
+        self.resource(resource).in_bundle || machines.any(|(_, parts)| parts.connection == resource)
+    }
+
     /// Returns true if the cluster has guest nodes or remote nodes.
     pub fn has_guests(&self) -> bool {
         self.guests().next().is_some()
@@ -132,7 +145,7 @@ impl WorkingSet {
     }
 
     /// Keeps from guest nodes the managed resources that can never run there: VMs that are guest nodes, their
-    /// connections, and fencing devices.
+    /// connections, and fencing devices. Connections to containers are kept from them even if they are not managed.
     pub(super) fn keep_from_guests(&mut self) {
         let is_open = |(host, _): &(HostIdx, GuestParts)| {
             let node = self.host(*host);
@@ -142,7 +155,9 @@ impl WorkingSet {
         if guests.is_empty() {
             return;
         }
-        let managed = self.guests().filter(|(_, parts)| self.may_manage(parts.connection));
+        let managed = self
+            .guests()
+            .filter(|(host, parts)| self.host(*host).replica || self.may_manage(parts.connection));
         let of_guest = |(host, parts): (HostIdx, GuestParts)| {
             let machine = (!self.host(host).replica).then_some(parts.machine);
             machine.into_iter().chain([parts.connection])

@@ -48,7 +48,7 @@ impl Placer<'_> {
     fn apply(&mut self, resource: ResourceIdx, at: usize) {
         let colocation = &self.set.colocations[at];
         if self.concerns_promotion_alone(colocation) {
-            return;
+            return self.forbid_without_containers(resource, at);
         }
         if self.set.resource(colocation.primary).is_clone() {
             return self.apply_clone(resource, at);

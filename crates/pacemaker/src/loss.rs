@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
+use super::foresight::ForesightError;
 use super::index::{HostIdx, ResourceIdx};
 use super::place::{PlacingError, place};
 use super::placing::AllPlaced;
@@ -36,43 +37,54 @@ pub struct HostLoss {
 
 impl HostLoss {
     /// Works out the loss of hosts in a cluster that is [settled](WorkingSet::settled).
-    fn of(settled: &WorkingSet, strategy: Strategy, hosts: Vec<HostIdx>) -> Result<HostLoss, PlacingError> {
+    fn of(settled: &WorkingSet, strategy: Strategy, hosts: Vec<HostIdx>) -> Result<HostLoss, ForesightError> {
         let settled = &settled.before_loss_of(&hosts);
-        let (left, placed) = settled.placed_without(strategy, &hosts)?;
+        let Aftermath { left, placed, counterparts } = settled.placed_without(strategy, &hosts)?;
         let changes = ResourceChanges::of(&left, strategy, &placed);
         let spare = placed.spare(&left);
+        let after = left.with_connections_placed(&placed);
+        let in_left = |resource: ResourceIdx| counterparts.get(resource.get()).copied().flatten();
+        let runs_on = |resource: ResourceIdx| {
+            let host = in_left(resource).and_then(|one| changes.get(one).runs_on());
+            host.filter(|host| !hosts.contains(host) && !after.is_fenced_remote_node(*host))
+        };
+        let ends_promoted = |resource: ResourceIdx| {
+            in_left(resource).is_some_and(|one| changes.roles[one.get()].ends_promoted)
+        };
+        let is_over =
+            |resource: ResourceIdx| hosts.iter().any(|host| settled.is_connection_to(resource, *host));
         let (mut down, mut restarted, mut moved) = (Vec::new(), Vec::new(), Vec::new());
         for resource in
             settled.resource_indices().filter(|resource| settled.resource(*resource).is_primitive())
         {
             let Some(was) = settled.resource(resource).active else { continue };
-            match changes.get(resource).runs_on() {
+            match runs_on(resource) {
+                None if is_over(resource) => {}
                 // An instance whose host is lost is not missed if there is no other host for it.
-                None if spare.contains(&resource) => {}
-                None if left.fences_only_what_is_left(resource) => {}
+                None if in_left(resource).is_some_and(|one| spare.contains(&one)) => {}
+                None if in_left(resource).is_some_and(|one| left.fences_only_what_is_left(one)) => {}
                 None => down.push(resource),
-                Some(_) if hosts.contains(&was) => restarted.push(resource),
+                Some(_) if settled.ends_with(was, &hosts) => restarted.push(resource),
                 Some(now) if now != was => moved.push(resource),
                 Some(_) => {}
             }
         }
         down.sort_by_key(|resource| Reverse(settled.resource(*resource).priority));
-        let members = settled.hosts.iter().filter(|host| host.state.online).count();
         let is_new = |one: &ResourceIdx| {
             let details = settled.resource(*one);
-            let stays = details.promoted && details.active == changes.get(*one).runs_on();
-            changes.roles[one.get()].ends_promoted && !stays
+            let was = details.active.filter(|host| !settled.ends_with(*host, &hosts));
+            let stays = details.promoted && was == runs_on(*one);
+            ends_promoted(*one) && !stays
         };
         let promoted: Vec<ResourceIdx> = settled.resource_indices().filter(is_new).collect();
-        let target = |one: &ResourceIdx| Some((*one, changes.get(*one).runs_on()?));
+        let target = |one: &ResourceIdx| Some((*one, runs_on(*one)?));
         let targets = restarted.iter().chain(&moved).chain(&promoted).filter_map(target).collect();
-        let has_promoted = |clone: &ResourceIdx| {
-            settled.primitives(clone).iter().any(|part| changes.roles[part.get()].ends_promoted)
-        };
+        let has_promoted =
+            |clone: &ResourceIdx| settled.primitives(clone).iter().any(|part| ends_promoted(*part));
         let mut without_promoted: Vec<ResourceIdx> =
             settled.clones().filter(|clone| settled.is_promoted(*clone) && !has_promoted(clone)).collect();
         without_promoted.sort_by_key(|clone| Reverse(settled.resource(*clone).priority));
-        let quorum = (members - hosts.len()) * 2 > settled.hosts.len();
+        let quorum = settled.keeps_quorum_without(&hosts);
         Ok(HostLoss { hosts, down, restarted, moved, promoted, without_promoted, targets, quorum })
     }
 
@@ -93,31 +105,31 @@ impl HostLoss {
     }
 }
 
-/// The cluster after the loss of hosts, and the new placement of its resources. Instances of promotable clones on lost
-/// hosts have the last numbers.
+/// The cluster after the loss of hosts, and the new placement of its resources. Without guest nodes, remote nodes and
+/// bundles, instances of promotable clones on lost hosts have the last numbers.
 ///
 /// # Errors
-/// Those of [`place`].
+/// Those of [`place`], and those of reading the cluster anew.
 pub fn aftermath(
     settled: &WorkingSet,
     strategy: Strategy,
     lost: &[HostIdx],
-) -> Result<(WorkingSet, AllPlaced), PlacingError> {
+) -> Result<Aftermath, ForesightError> {
     settled.before_loss_of(lost).placed_without(strategy, lost)
 }
 
-/// Tries the loss of every member, alone or in pairs (`at_once` is 1 or 2), in a cluster that is
-/// [settled](WorkingSet::settled). The worst loss comes first.
+/// Tries the loss of every member and every remote node, alone or in pairs (`at_once` is 1 or 2), in a cluster that is
+/// [settled](WorkingSet::settled), or [at rest](super::at_rest). Guest nodes and containers are lost with their hosts. The
+/// worst loss comes first.
 ///
 /// # Errors
-/// Those of [`place`].
+/// Those of [`place`], and those of reading the cluster anew.
 pub fn losses(
     settled: &WorkingSet,
     strategy: Strategy,
     at_once: usize,
-) -> Result<Vec<HostLoss>, PlacingError> {
-    let members: Vec<HostIdx> =
-        settled.host_indices().filter(|host| settled.host(*host).state.online).collect();
+) -> Result<Vec<HostLoss>, ForesightError> {
+    let members: Vec<HostIdx> = settled.host_indices().filter(|host| settled.can_be_lost(*host)).collect();
     let with_later = |(at, one): (usize, &HostIdx)| -> Vec<Vec<HostIdx>> {
         match at_once {
             2 => members[at + 1..].iter().map(|other| vec![*one, *other]).collect(),
@@ -152,6 +164,18 @@ pub fn restless(settled: &WorkingSet, strategy: Strategy) -> Result<Option<Resou
     };
     let mut clones = settled.clones().filter(|clone| settled.promotion(*clone).is_some());
     Ok(clones.find(|clone| !settled.primitives(clone).iter().all(is_at_rest)))
+}
+
+/// A cluster after the loss of hosts.
+#[derive(Debug, Clone)]
+pub struct Aftermath {
+    /// The cluster that is left.
+    pub left: WorkingSet,
+    /// The new placement of its resources.
+    pub placed: AllPlaced,
+    /// By resource of the settled cluster, the same resource in the one that is left. Instances that are alike can have
+    /// other numbers there.
+    pub counterparts: Vec<Option<ResourceIdx>>,
 }
 
 impl WorkingSet {
@@ -200,14 +224,17 @@ impl WorkingSet {
     }
 
     /// The cluster without some hosts, and the new placement of its resources.
-    fn placed_without(
-        &self,
-        strategy: Strategy,
-        lost: &[HostIdx],
-    ) -> Result<(WorkingSet, AllPlaced), PlacingError> {
-        let left = self.without_hosts(lost);
+    fn placed_without(&self, strategy: Strategy, lost: &[HostIdx]) -> Result<Aftermath, ForesightError> {
+        let left = match &self.resting {
+            Some(document) => document.without(self, lost)?,
+            None => self.without_hosts(lost),
+        };
         let placed = place(&left, strategy)?;
-        Ok((left, placed))
+        let counterparts = match &self.resting {
+            Some(_) => self.counterparts(&left, &placed),
+            None => self.resource_indices().map(Some).collect(),
+        };
+        Ok(Aftermath { left, placed, counterparts })
     }
 
     /// The cluster without some hosts, which were lost and fenced: nothing runs there any more.

@@ -62,6 +62,8 @@ pub struct Optimum {
     /// The primitives that Pacemaker would place elsewhere, even if each placed primitive had a location constraint
     /// with the score INFINITY for its host.
     pub not_followed: Vec<ResourceIdx>,
+    /// The primitives that stay where Pacemaker places them because of guest nodes, remote nodes and bundles.
+    pub pinned: Vec<ResourceIdx>,
 }
 
 impl Optimum {

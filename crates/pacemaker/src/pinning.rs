@@ -125,9 +125,9 @@ fn pinned(
 
 /// The constraint that brings a primitive to its wanted host. If the primitive belongs to a group whose members are
 /// together, the constraint is about the group and the host of its first member. An instance of a clone cannot be sent
-/// to a certain node.
+/// to a certain node, and neither can a resource that the document does not name.
 fn goal(set: &WorkingSet, wanted: &WantedPlaces, resource: ResourceIdx) -> Option<PinGoal> {
-    if set.clone_of(resource).is_some() {
+    if set.clone_of(resource).is_some() || set.is_implied(resource) {
         return None;
     }
     let top = set.resource(resource).group.filter(|group| set.keeps_together(*group)).unwrap_or(resource);

@@ -151,6 +151,10 @@ impl Placer<'_> {
 
     /// Places a resource while an instance is tried on its host. The try concerns the instance alone.
     pub(super) fn assign_aside(&mut self, resource: ResourceIdx) {
+        let is_placed = matches!(self.progress[resource.get()], PlacingState::Done(_));
+        if is_placed && !self.set.release.repeats_bundles() {
+            return;
+        }
         let (taken_from, stays_on) = (std::mem::take(&mut self.taken_from), self.stays_on.take());
         self.assign(resource);
         (self.taken_from, self.stays_on) = (taken_from, stays_on);

@@ -35,6 +35,11 @@ impl WorkingSet {
         self.resources.iter().any(|resource| resource.promotion.is_some())
     }
 
+    /// Returns true if a part of a resource runs.
+    pub(super) fn runs(&self, resource: ResourceIdx) -> bool {
+        self.primitives(&resource).iter().any(|part| self.resource(*part).active.is_some())
+    }
+
     /// Returns true if a part of a resource runs in the promoted role.
     pub(super) fn is_promoted(&self, resource: ResourceIdx) -> bool {
         self.primitives(&resource).iter().any(|part| self.resource(*part).promoted)

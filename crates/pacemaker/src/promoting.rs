@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use super::index::{HostIdx, ResourceIdx};
 use super::merging::{Share, Towards};
 use super::place::{Placer, PlacingState};
-use super::placing::PlacingEvent;
+use super::placing::{DecidedBy, PlacingEvent};
 use super::promotion::{ExtraInstance, Promotion, PromotionScore, PromotionSource, Role};
 use super::score::{AllocationScore, ScoreTable};
-use super::working_set::Colocation;
+use super::working_set::{Colocation, QuorumPolicy};
 
 /// Score of an instance whose agent does not ask for a promotion.
 const UNASKED: i64 = -1;
@@ -21,6 +21,12 @@ struct OwnPromotion<'a> {
     locations: Option<&'a Vec<usize>>,
     number: usize,
     host: HostIdx,
+}
+
+/// The node in a container, and the host of the container.
+struct ContainerHost {
+    own: HostIdx,
+    beneath: HostIdx,
 }
 
 impl Placer<'_> {
@@ -39,6 +45,7 @@ impl Placer<'_> {
             }
         }
         let mut scores: Vec<PromotionScore> = Vec::new();
+        let mut withdrawn: Vec<(usize, usize)> = Vec::new();
         for (number, instance) in set.resource(clone).members.iter().enumerate() {
             let host = self.place_of(*instance);
             let score = match host {
@@ -48,17 +55,22 @@ impl Placer<'_> {
             let mut score = PromotionScore { instance: *instance, host, score, parts: Vec::new() };
             if let Some(host) = host {
                 let own = OwnPromotion { promotion, locations: locations.get(&host), number, host };
-                self.add_own_promotion(own, &mut score);
+                let reason = self.add_own_promotion(own, &mut score);
+                withdrawn.extend(reason.map(|at| (number, at)));
             }
             scores.push(score);
         }
         // The order by the scores without wishes of others and tickets counts for equal ones.
         let own: HashMap<ResourceIdx, AllocationScore> =
             scores.iter().map(|one| (one.instance, one.score)).collect();
+        for (number, at) in withdrawn {
+            scores[number].host = None;
+            scores[number].add(PromotionSource::Colocation(at), AllocationScore::MINUS_INFINITY);
+        }
         let tickets = set.promotion_tickets(clone);
         let lacks_ticket = !tickets.is_empty();
         // The promotion scores of this clone do not count for the wishes of other resources.
-        let wanted = self.wanted_by_others(clone);
+        let wanted = self.wanted_by_others(clone, clone);
         self.add_wishes_of_others(clone, &tickets, &mut scores);
         let turns: HashMap<ResourceIdx, usize> =
             sequence.iter().enumerate().map(|(turn, instance)| (*instance, turn)).collect();
@@ -66,7 +78,7 @@ impl Placer<'_> {
             let own = own.get(&one.instance).map(Reverse);
             // It counts before the ranks, unless a ticket forbids all promotions.
             let (own, own_at_last) = if lacks_ticket { (None, own) } else { (own, None) };
-            let runs = set.primitives(&one.instance).iter().any(|part| set.resource(*part).active.is_some());
+            let runs = set.runs(one.instance);
             let rank = self.instance_rank(one.instance, &wanted);
             // Pacemaker quirk: of running instances with infinite scores, the first number comes first.
             let turn = turns.get(&one.instance).filter(|_| lacks_ticket || !runs || !one.score.is_infinite());
@@ -84,6 +96,7 @@ impl Placer<'_> {
             one.host.is_some_and(|host| self.can_promote_on(host))
                 && one.score >= AllocationScore::ZERO
                 && (is_kept || is_managed)
+                && !self.is_kept_down(one.instance)
         };
         // Pacemaker quirk: the total of an unmanaged clone has no limit.
         let is_limited = set.may_manage_by_itself(clone);
@@ -109,6 +122,11 @@ impl Placer<'_> {
         self.events.push(PlacingEvent::Promotion { clone, scores, extra });
     }
 
+    /// Returns true for an instance that is not promoted and must remain so, as there is no quorum (`freeze`).
+    fn is_kept_down(&self, instance: ResourceIdx) -> bool {
+        self.set.without_quorum == Some(QuorumPolicy::Freeze) && !self.set.is_promoted(instance)
+    }
+
     /// Returns false for a guest node whose VM has no place, or none yet. A node in a container must have a container with
     /// a place, and must not be closed.
     fn can_promote_on(&self, host: HostIdx) -> bool {
@@ -118,8 +136,14 @@ impl Placer<'_> {
         self.place_of(parts.machine).is_some() && is_open
     }
 
-    /// Adds the parts of an instance's own: the wish of its agent, locations and its colocations.
-    fn add_own_promotion(&self, own: OwnPromotion<'_>, score: &mut PromotionScore) {
+    /// The host of the VM or container in which a host is.
+    fn place_beneath(&self, host: HostIdx) -> Option<HostIdx> {
+        self.place_of(self.set.host(host).guest?.machine)
+    }
+
+    /// Adds the parts of an instance's own: the wish of its agent, locations and its colocations. If one of these takes
+    /// the instance off its host, returns its position.
+    fn add_own_promotion(&mut self, own: OwnPromotion<'_>, score: &mut PromotionScore) -> Option<usize> {
         let OwnPromotion { promotion, locations, number, host } = own;
         let set = self.set;
         let instance = score.instance;
@@ -129,16 +153,20 @@ impl Placer<'_> {
             if is_group { set.may_manage_by_itself(*part) && !set.frozen } else { set.is_managed(*part) }
         };
         if set.is_promoted(instance) && !set.primitives(&instance).iter().all(is_managed) {
-            return score.add(PromotionSource::Unmanaged, AllocationScore::INFINITY);
+            score.add(PromotionSource::Unmanaged, AllocationScore::INFINITY);
+            return None;
         }
-        if promotion.unwanted {
-            return score.add(PromotionSource::TargetRole, AllocationScore::MINUS_INFINITY);
+        // Pacemaker quirk: the score of an instance that runs unpromoted, and remains so without quorum, is its own.
+        if promotion.unwanted && !(self.is_kept_down(instance) && set.runs(instance)) {
+            score.add(PromotionSource::TargetRole, AllocationScore::MINUS_INFINITY);
+            return None;
         }
         // The wish of a part does not count where that is unwanted, as an unmanaged one can be.
         let parts = set.primitives(&instance);
         let counts = |part: &ResourceIdx| self.tables[part.get()].or_never(host) >= AllocationScore::ZERO;
         let counting = parts.iter().enumerate().filter(|(_, part)| counts(part));
-        let wishes = counting.filter_map(|(at, _)| promotion.part_wish(at, number, host));
+        let asked = if promotion.of_container_hosts { self.place_beneath(host) } else { Some(host) };
+        let wishes = counting.filter_map(|(at, _)| promotion.part_wish(at, number, asked?));
         match wishes.reduce(AllocationScore::plus) {
             Some(wish) => score.add(PromotionSource::Agent, wish),
             None => score.add(PromotionSource::Unasked, AllocationScore::of(UNASKED)),
@@ -155,17 +183,53 @@ impl Placer<'_> {
         }
         // Pacemaker quirk: up to 2.1.5, colocations of a clone of groups count for none of them.
         let follows = set.resource(instance).is_primitive() || set.release.promotes_by_colocations_once();
-        let own = self.wishes.list(instance, Towards::Primaries);
-        for at in own.iter().filter(|_| follows) {
-            let worth = self.role_worth(&set.colocations[*at], host);
-            if worth != AllocationScore::ZERO {
-                score.add(PromotionSource::Colocation(*at), worth);
+        // Those of a bundle go by the hosts of its containers.
+        let around = set.clone_of(instance).and_then(|clone| set.bundle_around(clone));
+        let around = around.filter(|_| set.release.follows_roles_of_bundles());
+        let host = if around.is_some() { self.place_beneath(host) } else { Some(host) };
+        for at in self.wishes.list(around.unwrap_or(instance), Towards::Primaries).to_vec() {
+            if !follows {
+                continue;
             }
+            let colocation = &set.colocations[at];
+            let worth = self.role_worth(colocation, host);
+            if worth != AllocationScore::ZERO {
+                score.add(PromotionSource::Colocation(at), worth);
+            }
+            if self.lacks_container(colocation, host) {
+                self.withdraw(instance);
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    /// Returns true if a colocation must have a container of a bundle on a host that has none. An instance is
+    /// then not promoted, and has no place there either.
+    fn lacks_container(&self, colocation: &Colocation, host: Option<HostIdx>) -> bool {
+        let set = self.set;
+        let Some(bundle) = set.bundle(colocation.primary) else { return false };
+        let mut places = bundle.replicas.iter().map(|replica| self.place_of(replica.container));
+        set.release.follows_roles_of_bundles()
+            && colocation.score == AllocationScore::INFINITY
+            && matches!(self.progress[colocation.primary.get()], PlacingState::Done(_))
+            && !places.any(|place| place.is_some() && place == host)
+    }
+
+    /// Takes an instance off its host.
+    fn withdraw(&mut self, instance: ResourceIdx) {
+        for part in self.set.primitives(&instance).iter() {
+            self.progress[part.get()] = PlacingState::Done(None);
+            let Some(at) = self.by_resource[part.get()] else { continue };
+            let told = PlacingEvent::Tried(Box::new(self.records[at].clone()));
+            let of_part = |event: &&mut PlacingEvent| **event == PlacingEvent::Primitive(at);
+            self.events.iter_mut().find(of_part).into_iter().for_each(|event| *event = told.clone());
+            (self.records[at].host, self.records[at].decided_by) = (None, DecidedBy::None);
         }
     }
 
-    /// Worth of a host for a promotion by a colocation of the promoted, or of the unpromoted instances.
-    fn role_worth(&self, colocation: &Colocation, host: HostIdx) -> AllocationScore {
+    /// Worth of a host, or of none, for a promotion by a colocation of the promoted, or of the unpromoted instances.
+    fn role_worth(&self, colocation: &Colocation, host: Option<HostIdx>) -> AllocationScore {
         let PlacingState::Done(place) = self.progress[colocation.primary.get()] else {
             return AllocationScore::ZERO;
         };
@@ -176,8 +240,13 @@ impl Placer<'_> {
         } else {
             place.into_iter().collect()
         };
-        let agrees =
-            places.iter().any(|place| self.wishes.agree(colocation.attribute.as_deref(), host, *place));
+        // Of a bundle, the container on the same host counts, whatever the node attribute is.
+        let attribute = colocation.attribute.as_deref().filter(|_| !self.follows_containers(colocation));
+        let agrees = match host {
+            Some(host) => places.iter().any(|place| self.wishes.agree(attribute, host, *place)),
+            // A container without a place is near a resource without one.
+            None => !primary.is_clone() && places.is_empty(),
+        };
         let is_must = colocation.score == AllocationScore::INFINITY;
         let dependent = self.set.clone_of(colocation.dependent).unwrap_or(colocation.dependent);
         let interleaves = self.set.resource(dependent).interleaves_with(primary);
@@ -191,14 +260,23 @@ impl Placer<'_> {
                 AllocationScore::ZERO
             }
             (Some(Role::Promoted), true) => colocation.score,
+            (Some(_), false) if self.follows_containers(colocation) => AllocationScore::ZERO,
             (Some(Role::Promoted), false)
-                if is_must && (colocation.primary_role.is_some() || !places.is_empty()) =>
+                if is_must
+                    && (colocation.primary_role.is_some()
+                        || !places.is_empty()
+                        || self.set.bundle(colocation.dependent).is_some()) =>
             {
                 AllocationScore::MINUS_INFINITY
             }
             (Some(Role::Unpromoted), true) => colocation.score.negated(),
             _ => AllocationScore::ZERO,
         }
+    }
+
+    /// Returns true for a colocation with a bundle that forbids no promotion where the bundle has a container.
+    fn follows_containers(&self, colocation: &Colocation) -> bool {
+        self.set.bundle(colocation.primary).is_some() && self.set.release.follows_roles_of_bundles()
     }
 
     /// Adds to scores of at least 0 those of the clone on their hosts, and the wishes of resources that want to be with
@@ -214,7 +292,7 @@ impl Placer<'_> {
         let is_fixed = |one: &PromotionScore| {
             let is_unmanaged =
                 one.parts.first().is_some_and(|part| part.source == PromotionSource::Unmanaged);
-            is_unmanaged && set.resource(one.instance).is_primitive()
+            is_unmanaged && set.resource(one.instance).is_primitive() && !set.resource(clone).in_bundle
         };
         let counts =
             |one: &PromotionScore| one.host.filter(|_| one.score >= AllocationScore::ZERO && !is_fixed(one));
@@ -232,10 +310,11 @@ impl Placer<'_> {
                 one.add(PromotionSource::Clone, difference);
             }
         }
+        let around = set.bundle_around(clone).filter(|_| set.release.follows_roles_of_bundles());
         let from_primaries = (!set.release.promotes_by_colocations_once()).then_some(Towards::Primaries);
         for towards in from_primaries.into_iter().chain([Towards::Dependents]) {
             self.wishes.merging.forget();
-            for at in self.wishes.list(clone, towards).to_vec() {
+            for at in self.wishes.list(around.unwrap_or(clone), towards).to_vec() {
                 let colocation = &set.colocations[at];
                 let role = match towards {
                     Towards::Primaries => colocation.dependent_role,
@@ -245,7 +324,10 @@ impl Placer<'_> {
                     continue;
                 }
                 let before = wanted.clone();
-                wanted = self.with_wishes(wanted, at, towards);
+                wanted = match around {
+                    Some(_) => self.with_wishes_beneath(clone, wanted, at),
+                    None => self.with_wishes(wanted, at, towards),
+                };
                 for (one, host) in scores.iter_mut().zip(&counting) {
                     let Some(host) = *host else { continue };
                     let (old, new) = (before.or_never(host), wanted.or_never(host));
@@ -263,6 +345,26 @@ impl Placer<'_> {
             counting.for_each(|(one, _)| one.add(PromotionSource::Ticket(at), never));
         }
         self.tables[clone.get()] = wanted;
+    }
+
+    /// Scores for promotions inside of a bundle with the wishes behind a colocation with the bundle. They count on the
+    /// hosts of the containers.
+    fn with_wishes_beneath(&mut self, clone: ResourceIdx, wanted: ScoreTable, at: usize) -> ScoreTable {
+        let own_nodes = self.set.resource(clone).members.iter().filter_map(|one| self.set.own_node(*one));
+        // A container without a place stands for itself, where nobody wants to be.
+        let inside = |own| ContainerHost { own, beneath: self.place_beneath(own).unwrap_or(own) };
+        let containers: Vec<ContainerHost> = own_nodes.map(inside).collect();
+        let mut outside = wanted.clone();
+        for ContainerHost { own, beneath } in &containers {
+            outside.set(*own, AllocationScore::MINUS_INFINITY);
+            outside.set(*beneath, wanted.or_never(*own));
+        }
+        let outside = self.with_wishes(outside, at, Towards::Dependents);
+        let mut wanted = wanted;
+        for container in containers {
+            wanted.set(container.own, outside.or_never(container.beneath));
+        }
+        wanted
     }
 
     /// Scores for promotions with the wishes behind a colocation.

@@ -56,6 +56,8 @@ pub struct Promotion {
     /// For each part of an instance, of which a group has several: by instance and host, the score of the node attribute
     /// by which the agent wants to be promoted there.
     pub wishes: Vec<Vec<HostWishes>>,
+    /// True if the hosts of these wishes are those of containers, and not those in the containers.
+    pub of_container_hosts: bool,
     /// By instance, the greatest of these wishes that counts for its place, or its priority if that is greater.
     pub greatest: Vec<AllocationScore>,
     /// True if Pacemaker makes up another instance for hosts where its primitive was looked for but does not run.

@@ -119,8 +119,33 @@ impl Release {
         self < Release::V3_0
     }
 
-    /// Returns true if colocations with bundles have other effects than in 2.1.5. Not all rules are known.
-    pub(crate) fn colocates_bundles_otherwise(self) -> bool {
+    /// Returns true if the roles of bundles in colocations count for promotions and for those that are kept apart, as
+    /// those of clones do.
+    pub(crate) fn follows_roles_of_bundles(self) -> bool {
+        self >= Release::V3_0
+    }
+
+    /// Returns true if a bundle that has its place shows its scores again each time that a resource goes by it, and not
+    /// only when it has its turn.
+    pub(crate) fn repeats_bundles(self) -> bool {
+        self < Release::V3_0
+    }
+
+    /// Returns true if all instances that start or stop do so one after the other, for any reason. Before, those that follow
+    /// other resources count only beside each other, and one that should start, but cannot, separates the others.
+    pub(crate) fn passes_over_instances(self) -> bool {
+        self >= Release::V3_0
+    }
+
+    /// Returns true if, of several colocations with a bundle that has addresses or a resource inside, the first one counts
+    /// for its containers as often as there are any, and no other.
+    pub(crate) fn repeats_first_dependent(self) -> bool {
+        self >= Release::V3_0
+    }
+
+    /// Returns true if containers have their turns by the colocations that count for each of them, and not by those of the
+    /// bundle. A container with an address that runs then comes before one without.
+    pub(crate) fn ranks_containers_by_their_own(self) -> bool {
         self >= Release::V3_0
     }
 

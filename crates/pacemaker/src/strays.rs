@@ -12,7 +12,9 @@ impl WorkingSet {
         if strays.is_empty() {
             return;
         }
-        let machines = self.machines().filter(|(_, parts)| self.may_manage(parts.connection));
+        let machines = self
+            .machines()
+            .filter(|(host, parts)| self.host(*host).replica || self.may_manage(parts.connection));
         let kept: Vec<ResourceIdx> = machines
             .flat_map(|(host, parts)| {
                 let machine = (!self.host(host).replica).then_some(parts.machine);

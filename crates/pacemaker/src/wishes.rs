@@ -83,7 +83,13 @@ impl<'a> Wishes<'a> {
     fn hand_to_instances(&mut self, clone: ResourceIdx) {
         self.paths.forget();
         let set = self.set;
-        let HandedDown { primaries, dependents } = self.handed_down(clone);
+        let HandedDown { primaries, mut dependents } = self.handed_down(clone);
+        let mut replicas = set.bundle(clone).into_iter().flat_map(|bundle| &bundle.replicas);
+        let has_companions = replicas.any(|replica| replica.companions().next().is_some());
+        if has_companions && set.release.repeats_first_dependent() {
+            let first = dependents.first().copied();
+            dependents.fill(first.unwrap_or_default());
+        }
         let (primaries, dependents) = match set.release.turns_equal_colocations() {
             true => (
                 turned(&primaries, |at| rank(set, set.colocations[at].primary)),

@@ -21,31 +21,34 @@ impl Placer<'_> {
         // Blocked instances attract no one.
         let is_blocked = |part: &ResourceIdx| set.resource(*part).is_blocked();
         let touched = instances.iter().filter(|one| !set.primitives(one).iter().any(is_blocked));
-        let touched = touched.filter(|one| self.has_role(**one, role));
-        let places: Vec<HostIdx> = touched.filter_map(|one| self.whole_place(*one)).collect();
         let is_must = colocation.score == AllocationScore::INFINITY;
         let interleaves = set.goes_by_instances(colocation.dependent, colocation.primary);
+        // A container has its counterpart whatever the role of that is, which then decides whether the colocation counts.
+        let is_paired =
+            interleaves && set.bundle(colocation.primary).is_some() && set.release.follows_roles_of_bundles();
+        let touched = touched.filter(|one| is_paired || self.has_role(**one, role));
+        let places: Vec<HostIdx> = touched.filter_map(|one| self.whole_place(*one)).collect();
         if is_aside && !interleaves {
             return;
         }
-        if interleaves && role.is_none() {
+        if interleaves && (role.is_none() || is_paired) {
             let table = &self.tables[resource.get()];
             let hosts = table.iter().map(|(host, _)| host).collect();
             let hosts = self.preference.sorted(hosts, table, None);
             let near = hosts.into_iter().find(|host| places.contains(host));
             // A role that the clone does not have matters only if no instance has a place.
             if near.is_none() && is_must && set.bundle(colocation.primary).is_some() {
-                let never = AllocationScore::MINUS_INFINITY;
-                for host in set.host_indices() {
-                    self.tables[resource.get()].add_or_set(host, never);
-                    self.log.note_one(resource, ScoreSource::With(at), host, never);
-                }
+                self.forbid_everywhere(resource, at);
             } else if near.is_some() && !is_aside || near.is_none() && is_must {
                 // In a group, the member that stands for it counts, and that may have no place.
                 let mut beside = instances.iter().filter(|one| {
                     near.is_some() && self.whole_place(**one) == near && self.has_role(**one, role)
                 });
-                let part = beside.next().and_then(|one| set.member(*one, is_must));
+                let beside = beside.next();
+                if is_paired && near.is_some() && beside.is_none() {
+                    return;
+                }
+                let part = beside.and_then(|one| set.member(*one, is_must));
                 self.apply_place(resource, at, part.and_then(|part| self.place_of(part)));
             }
         } else if is_must {
@@ -82,6 +85,32 @@ impl Placer<'_> {
         }
     }
 
+    /// Forbids a resource all hosts by a colocation.
+    fn forbid_everywhere(&mut self, resource: ResourceIdx, at: usize) {
+        let never = AllocationScore::MINUS_INFINITY;
+        for host in self.set.host_indices() {
+            self.tables[resource.get()].add_or_set(host, never);
+            self.log.note_one(resource, ScoreSource::With(at), host, never);
+        }
+    }
+
+    /// Forbids an instance all hosts if, in any role, it must be with a bundle that has a container on none of them.
+    pub(super) fn forbid_without_containers(&mut self, resource: ResourceIdx, at: usize) {
+        let set = self.set;
+        let colocation = &set.colocations[at];
+        let Some(bundle) = set.bundle(colocation.primary) else { return };
+        let mut places = bundle.replicas.iter().filter_map(|replica| self.place_of(replica.container));
+        let is_near = places.any(|host| self.tables[resource.get()].get(host).is_some());
+        if set.release.follows_roles_of_bundles()
+            && colocation.score == AllocationScore::INFINITY
+            && matches!(self.progress[colocation.primary.get()], PlacingState::Done(_))
+            && set.goes_by_instances(colocation.dependent, colocation.primary)
+            && !is_near
+        {
+            self.forbid_everywhere(resource, at);
+        }
+    }
+
     /// The instances of a clone: in the order of their promotion scores, or else of their turns, as far as they had them.
     pub(super) fn in_turn(&self, clone: ResourceIdx) -> &[ResourceIdx] {
         let sorted = self.by_promotion.get(&clone).or_else(|| self.turns.get(&clone));
@@ -91,7 +120,9 @@ impl Placer<'_> {
     /// Returns true if an instance has its place in a role. Any role fits if none is given.
     pub(super) fn has_role(&self, instance: ResourceIdx, role: Option<Role>) -> bool {
         let parts = self.set.primitives(&instance);
-        let has_place = parts.iter().any(|part| self.place_of(*part).is_some());
+        // A container has the role of the instance inside.
+        let inner = |part: &ResourceIdx| self.set.instance_inside(*part).unwrap_or(*part);
+        let has_place = parts.iter().any(|part| self.place_of(inner(part)).is_some());
         let is_promoted = parts.iter().any(|part| self.is_promoted(*part));
         role.is_none_or(|role| has_place && is_promoted == (role == Role::Promoted))
     }
@@ -126,10 +157,14 @@ impl Placer<'_> {
 
     /// Returns true if a colocation, which concerns one role of its dependents, does not count for their places.
     pub(super) fn concerns_promotion_alone(&self, colocation: &Colocation) -> bool {
-        let primary = colocation.primary;
+        let Colocation { dependent, primary, .. } = *colocation;
+        let mut ends = [dependent, primary].into_iter();
+        if self.set.release.follows_roles_of_bundles() && ends.any(|end| self.set.bundle(end).is_some()) {
+            return colocation.dependent_role.is_some();
+        }
         let is_clone = self.set.resource(primary).is_clone() && self.set.bundle(primary).is_none();
         let attracts = colocation.score > AllocationScore::ZERO;
-        let dependent = self.set.clone_of(colocation.dependent).unwrap_or(colocation.dependent);
+        let dependent = self.set.clone_of(dependent).unwrap_or(dependent);
         let promotion = &self.set.resource(dependent).promotion;
         let stays_unpromoted = || promotion.as_ref().is_some_and(|promotion| promotion.unwanted);
         match colocation.dependent_role {

@@ -1,10 +1,13 @@
 //! Data types for everything that the placement of a Pacemaker cluster depends on; [`cib`](super::cib) fills them.
 
+use std::sync::Arc;
+
 pub use super::bundle::{Bundle, Replica, ReplicaNode};
 use super::capacity::Capacities;
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::promotion::Role;
 use super::release::Release;
+pub use super::resting_document::RestingDocument;
 use super::score::{AllocationScore, ScoreTable};
 use super::tickets::Tickets;
 use htools_model::words;
@@ -32,6 +35,8 @@ words!(
     pub QuorumPolicy, "policy without quorum" {
         /// The cluster stops all its resources.
         Stop = "stop",
+        /// Promoted instances are demoted. Running instances of promotable clones go on; all other resources stop.
+        Demote = "demote",
         /// Running resources go on; no others are started.
         Freeze = "freeze",
     }
@@ -379,6 +384,9 @@ pub struct WorkingSet {
     pub fencing: bool,
     /// Names of the hosts with utilization in the status section, if the cluster is too old to read that.
     pub ignored_utilization: Vec<String>,
+    /// Names of the hosts that count as offline because the status gives times of their membership, if the played release
+    /// does not read these.
+    pub ignored_membership: Vec<String>,
     /// Effect of fencing.
     pub fence_action: FenceAction,
     /// True if fencing is enabled but impossible, so that nothing is started, stopped or moved.
@@ -423,6 +431,9 @@ pub struct WorkingSet {
     pub unsupported: Vec<Unsupported>,
     /// Capacity taken by running resources that placing does not support.
     pub charges: Vec<Charge>,
+    /// The document of the cluster at rest, if it has guest nodes, remote nodes or bundles: their states after a loss are
+    /// read from there.
+    pub resting: Option<Arc<RestingDocument>>,
     /// Options whose names begin like those of affinity keys, with their values (docs/affinity.md).
     pub key_attributes: Vec<(String, String)>,
 }
@@ -463,13 +474,25 @@ impl WorkingSet {
         let goes_there = self.bundle(primary).is_some()
             && score == AllocationScore::INFINITY
             && !self.goes_by_instances(dependent, primary);
-        let has_roles = self.resource(primary).promotion.is_some() || goes_there;
+        let with_roles = match self.release.follows_roles_of_bundles() {
+            true => self.with_roles(primary),
+            false => primary,
+        };
+        let has_roles = self.resource(with_roles).promotion.is_some() || goes_there;
         colocation.primary_role.is_some() && !has_roles
     }
 
-    /// Returns true if a lost host can be fenced. Without quorum, it must still be a member.
+    /// Returns true if a lost host can be fenced. Without quorum, it must still be a member. A node in a container is fenced
+    /// by a restart of that, which takes the fencing of a lost host beneath.
     pub(super) fn can_fence(&self, host: HostIdx) -> bool {
-        self.fencing && (self.without_quorum.is_none() || self.host(host).state.online)
+        let node = self.host(host);
+        match node.guest.filter(|_| node.replica) {
+            Some(parts) => self
+                .resource(parts.machine)
+                .active_hosts()
+                .all(|beneath| !self.host(beneath).state.unclean || self.can_fence(beneath)),
+            None => self.fencing && (self.without_quorum.is_none() || node.state.online),
+        }
     }
 
     /// The precondition for starting a primitive, as configured or by default.

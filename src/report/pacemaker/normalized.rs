@@ -21,6 +21,8 @@ pub(crate) const SCHEMA: &str = "htools.normalized/1";
 pub(crate) struct NormalizedDocument {
     schema: &'static str,
     generator: Generator,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    guests: Vec<NormalizedGuest>,
     resources: Vec<NormalizedResource>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     promotable: Vec<NormalizedPromotable>,
@@ -28,6 +30,16 @@ pub(crate) struct NormalizedDocument {
     colocations: Vec<NormalizedColocation>,
     orders: Vec<NormalizedOrder>,
     unsupported: Vec<UnsupportedView>,
+}
+
+/// A guest node, a remote node, or the node in a container.
+#[derive(Debug, Clone, Serialize)]
+struct NormalizedGuest {
+    node: String,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<String>,
+    connection: String,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -126,6 +138,7 @@ pub(crate) fn document(set: &WorkingSet) -> NormalizedDocument {
     NormalizedDocument {
         schema: SCHEMA,
         generator: Generator::this(),
+        guests: set.host_indices().filter_map(|host| guest(set, host)).collect(),
         resources: primitives(set).map(|resource| normalized_resource(set, resource)).collect(),
         promotable: set.clones().filter_map(|clone| promotable(set, clone)).collect(),
         locations: locations.chain(of_promoted).chain(health).collect(),
@@ -133,6 +146,23 @@ pub(crate) fn document(set: &WorkingSet) -> NormalizedDocument {
         orders: orders(set),
         unsupported: unsupported(set),
     }
+}
+
+/// A node that is no member of the cluster, with the resources behind it.
+fn guest(set: &WorkingSet, host: HostIdx) -> Option<NormalizedGuest> {
+    let node = set.host(host);
+    let parts = node.guest?;
+    let id = |resource: ResourceIdx| set.resource(resource).id.clone();
+    Some(NormalizedGuest {
+        node: node.name.clone(),
+        kind: match node.replica {
+            true => "container",
+            false if parts.is_remote_node() => "remote",
+            false => "guest",
+        },
+        machine: (!parts.is_remote_node()).then(|| id(parts.machine)),
+        connection: id(parts.connection),
+    })
 }
 
 /// A promotable clone.

@@ -6,6 +6,7 @@ use crate::model::shown::shown_name;
 use crate::pacemaker::WorkingSet;
 use crate::pacemaker::optimal::{Optimum, PlacingStage, ThenGoal};
 
+use super::first_few;
 use super::json::ScoreView;
 
 pub(super) fn lines(set: &WorkingSet, optimum: &Optimum) -> Vec<String> {
@@ -29,6 +30,13 @@ pub(super) fn lines(set: &WorkingSet, optimum: &Optimum) -> Vec<String> {
     }];
     if let Some(stopped) = optimum.stopped {
         lines.push(format!("{} ended the search", stopped.subject()));
+    }
+    if !optimum.pinned.is_empty() {
+        let names = optimum.pinned.iter().map(|one| shown_name(&set.resource(*one).id));
+        lines.push(format!(
+            "Not tried elsewhere, as they belong to guest nodes, remote nodes or bundles: {}",
+            first_few(names)
+        ));
     }
     if !optimum.not_followed.is_empty() {
         let names: Vec<String> =
@@ -86,6 +94,8 @@ pub(super) struct OptimumView {
     #[serde(skip_serializing_if = "Option::is_none")]
     stopped: Option<crate::search::Stopped>,
     not_followed: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pinned: Vec<String>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -117,6 +127,7 @@ impl OptimumView {
             steps: optimum.steps,
             stopped: optimum.stopped,
             not_followed: optimum.not_followed.iter().map(|one| set.resource(*one).id.clone()).collect(),
+            pinned: optimum.pinned.iter().map(|one| set.resource(*one).id.clone()).collect(),
         }
     }
 }

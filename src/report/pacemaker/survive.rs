@@ -9,11 +9,10 @@ use super::text::trimmed;
 use super::transition::reason as cause;
 use super::{first_few, why as words};
 use crate::model::shown::shown_name;
-use crate::pacemaker::loss::{HostLoss, aftermath};
+use crate::pacemaker::loss::{Aftermath, HostLoss, aftermath};
+use crate::pacemaker::pinning::ForesightError;
 use crate::pacemaker::why::PlacementExplainer;
-use crate::pacemaker::{
-    AllocationScore, HostIdx, PlacingError, ResourceChanges, ResourceIdx, Strategy, WorkingSet,
-};
+use crate::pacemaker::{AllocationScore, HostIdx, ResourceChanges, ResourceIdx, Strategy, WorkingSet};
 use crate::report::form::json::Generator;
 use crate::report::form::table::{Align, Table};
 
@@ -55,8 +54,8 @@ impl SurvivalResult<'_> {
     /// The lines about the worst losses, at most `top` of them.
     ///
     /// # Errors
-    /// Those of placing.
-    pub(crate) fn lines(&self, top: usize) -> Result<Vec<String>, PlacingError> {
+    /// Those of placing, and those of reading the cluster anew.
+    pub(crate) fn lines(&self, top: usize) -> Result<Vec<String>, ForesightError> {
         let what = if self.at_once == 2 { "any two nodes" } else { "any node" };
         let bad = self.harmful();
         let mut lines = vec![format!(
@@ -119,14 +118,18 @@ impl SurvivalResult<'_> {
     }
 
     /// The reasons that resources stay down after a loss.
-    pub(super) fn reasons(&self, loss: &HostLoss) -> Result<Vec<String>, PlacingError> {
-        let (left, placed) = aftermath(self.settled, self.strategy, &loss.hosts)?;
+    pub(super) fn reasons(&self, loss: &HostLoss) -> Result<Vec<String>, ForesightError> {
+        let Aftermath { left, placed, counterparts } = aftermath(self.settled, self.strategy, &loss.hosts)?;
+        let in_left = |resource: &ResourceIdx| counterparts.get(resource.get()).copied().flatten();
         let explainer = PlacementExplainer::of(&left, self.strategy, &placed)?;
         let changes = ResourceChanges::of(&left, self.strategy, &placed);
-        let reason = |resource: &ResourceIdx| match placed.host(*resource) {
-            Some(_) => changes.causes[resource.get()].map_or_else(String::new, |why| cause(&left, why)),
-            None => {
-                explainer.why(*resource).map_or_else(String::new, |reasons| words::short(&left, &reasons))
+        let reason = |resource: &ResourceIdx| {
+            let Some(resource) = in_left(resource) else { return String::new() };
+            match placed.host(resource) {
+                Some(_) => changes.causes[resource.get()].map_or_else(String::new, |why| cause(&left, why)),
+                None => {
+                    explainer.why(resource).map_or_else(String::new, |reasons| words::short(&left, &reasons))
+                }
             }
         };
         let line = |resource: &ResourceIdx| {
@@ -135,7 +138,7 @@ impl SurvivalResult<'_> {
         };
         let role_line = |clone: &ResourceIdx| {
             let details = self.settled.resource(*clone);
-            let parts = self.settled.primitives(clone);
+            let parts: Vec<ResourceIdx> = self.settled.primitives(clone).iter().filter_map(in_left).collect();
             let reason = match parts.iter().find(|part| changes.roles[part.get()].is_blocked) {
                 Some(_) => "the promotion of its instance waits for another resource that does not run",
                 None if parts.iter().all(|part| changes.get(*part).runs_on().is_none()) => {

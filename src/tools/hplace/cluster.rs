@@ -40,16 +40,12 @@ pub(in crate::tools) struct ReadCib {
     pub set: WorkingSet,
 }
 
-/// Reads the cluster, Pacemaker's or Ganeti's, with guest nodes as `guests` says. Unsupported elements are
-/// listed on standard error.
+/// Reads the cluster, Pacemaker's or Ganeti's. Unsupported elements are listed on standard error.
 ///
 /// # Errors
 /// Fails if the cluster cannot be read, or has unsupported elements that are not to be skipped.
-pub(super) fn load_with(
-    options: &HplaceOptions,
-    guests: GuestReading,
-    output: &mut Output,
-) -> anyhow::Result<WorkingSet> {
+pub(super) fn load(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<WorkingSet> {
+    let guests = guests(&options.cib);
     let set = match ClusterOrigin::of(options)? {
         ClusterOrigin::Ganeti => {
             let mut cluster = source::load(&options.load, output)?;
@@ -82,9 +78,14 @@ pub(in crate::tools) fn read_cib(
     output: &mut Output,
 ) -> anyhow::Result<ReadCib> {
     let (text, source) = origin.document(what_if)?;
-    let set = cib::parse(&text, &source)?;
+    let set = cib::read_with(text.as_bytes(), &source, guests(options))?;
     accept(&set, options, what_if.release, output)?;
     Ok(ReadCib { text, source, set })
+}
+
+/// Treatment of guest nodes. If unsupported elements are skipped, guest nodes are, too.
+fn guests(options: &CibOptions) -> GuestReading {
+    if options.skip_unsupported { GuestReading::IfAllIsKnown } else { GuestReading::Followed }
 }
 
 impl HplaceOptions {
@@ -286,6 +287,16 @@ fn accept(
             printable(host, 60)
         ))?;
     }
+    if let Some(host) = set.ignored_membership.first() {
+        let more = match set.ignored_membership.len() {
+            1 => String::new(),
+            count => format!(" and {} other nodes", count - 1),
+        };
+        output.error_line(&format!(
+            "Warning: the status says since when {}{more} are members; Pacemaker 2.1.5 does not read that, and takes them for offline",
+            printable(host, 60)
+        ))?;
+    }
     if let Some(word) = &set.unknown_strategy {
         let word = printable(word, 60);
         output.error_line(&format!(
@@ -295,6 +306,9 @@ fn accept(
     if let Some(policy) = set.without_quorum {
         let what = match policy {
             QuorumPolicy::Stop => "Pacemaker stops all resources",
+            QuorumPolicy::Demote => {
+                "Pacemaker promotes no instances, and stops all resources but those of promotable clones"
+            }
             QuorumPolicy::Freeze => "Pacemaker starts no more resources",
         };
         output

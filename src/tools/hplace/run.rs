@@ -4,15 +4,14 @@ use anyhow::{anyhow, bail};
 
 use super::best;
 use super::carry;
-use super::cluster::load_with;
+use super::cluster::load;
 use super::report;
 use super::{HplaceOptions, PlacementCommand};
 use crate::load::lookup::hint;
 use crate::model::shown::shown_name;
-use crate::pacemaker::cib::GuestReading;
 use crate::pacemaker::why::PlacementExplainer;
 use crate::pacemaker::{
-    AllPlaced, PlacementMethod, ResourceIdx, Strategy, Transition, UnsearchedNode, WorkingSet, transition,
+    AllPlaced, ResourceIdx, Strategy, Transition, UnsearchedNode, WorkingSet, transition,
 };
 use crate::report::form::json;
 use crate::report::pacemaker::{
@@ -37,7 +36,7 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
         }
         return carry::bring(options, &cib, strategy, &placed, output);
     }
-    let set = &load_with(options, guests(options), output)?;
+    let set = &load(options, output)?;
     if options.forms.show_normalized {
         output.write(&json::text(&normalized::document(set))?)?;
         output.flush()?;
@@ -72,18 +71,6 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
         text::unplaced(set, strategy, &placed)?.iter().try_for_each(|line| output.error_line(line))?;
     }
     Ok(status(set, &placed, &plan))
-}
-
-/// Chooses how guest nodes are read. The cluster's own placement and its actions are supported with them.
-fn guests(options: &HplaceOptions) -> GuestReading {
-    let optimal = options.method == Some(PlacementMethod::Optimal);
-    if options.forms.show_normalized || optimal {
-        GuestReading::Unsupported
-    } else if options.cib.skip_unsupported {
-        GuestReading::IfAllIsKnown
-    } else {
-        GuestReading::Followed
-    }
 }
 
 /// Refuses to show the order of actions where it is not known: if actions wait in a circle while resources are still to be looked for on a remote node,

@@ -3,12 +3,11 @@
 use anyhow::{Context, anyhow, bail, ensure};
 
 use super::HplaceOptions;
-use super::cluster::{ensure_quorum, load_with};
+use super::cluster::{ensure_quorum, load};
 use crate::model::shown::shown_name;
-use crate::pacemaker::cib::GuestReading;
 use crate::pacemaker::fit::FitQuestion;
 use crate::pacemaker::loss::{losses, restless};
-use crate::pacemaker::{AllocationScore, Capacities, Strategy, WorkingSet, place};
+use crate::pacemaker::{AllocationScore, Capacities, Strategy, WorkingSet, at_rest, place};
 use crate::report::form::json;
 use crate::report::pacemaker::fit::FitResult;
 use crate::report::pacemaker::survive::{SurvivalResult, least_priority};
@@ -67,7 +66,12 @@ pub(super) fn fit(
 
 /// The cluster after its pending actions, and the strategy by which it is placed.
 fn settled(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<(WorkingSet, Strategy)> {
-    let set = load_with(options, GuestReading::Unsupported, output)?;
+    let is_ganeti = options.load.source.is_named();
+    let cib = if is_ganeti { None } else { Some(options.read_cib(output)?) };
+    let set = match &cib {
+        Some(cib) => cib.set.clone(),
+        None => load(options, output)?,
+    };
     ensure_quorum(&set)?;
     let method = options.method.unwrap_or(set.strategy().into());
     let strategy = method
@@ -76,6 +80,11 @@ fn settled(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<(Work
             "option --strategy optimal does not apply here, because Pacemaker itself places the resources",
         )
         .hint("choose one of Pacemaker's strategies")?;
+    if let Some(cib) = cib.filter(|_| set.has_guests_or_bundles()) {
+        let settled = at_rest(&cib.text, &cib.source, strategy)?;
+        let settled = settled.context("the cluster does not come to rest by its pending actions")?;
+        return Ok((settled, strategy));
+    }
     let settled = set.settled(strategy, &place(&set, strategy)?);
     if let Some(clone) = restless(&settled, strategy)? {
         bail!(

@@ -6,6 +6,7 @@ mod bundles;
 mod cib;
 mod graph;
 mod guests;
+mod losses;
 pub mod mutations;
 mod promotables;
 mod rarer;
@@ -35,8 +36,9 @@ const SMALL: u64 = 1000;
 const LARGE: u64 = 10;
 /// Small clusters with special features, which follow. The entries combine clones, failed or unfinished operations,
 /// resources on several nodes, migrations that have begun, configurations changed since the start of resources, rare
-/// features, guest nodes, promotable clones, tickets, instances that are told apart, bundles, and remote nodes.
-const SPECIAL: [Special; 17] = [
+/// features, guest nodes, promotable clones, tickets, instances that are told apart, bundles, losses of nodes, and
+/// remote nodes.
+const SPECIAL: [Special; 19] = [
     Special { clones: true, most: 2, ..Special::of("with clones") },
     Special { failures: true, most: 1, ..Special::of("with failed operations") },
     Special { clones: true, failures: true, most: 3, ..Special::of("with both") },
@@ -82,6 +84,21 @@ const SPECIAL: [Special; 17] = [
         ..Special::of("with guest nodes and promotable clones")
     },
     Special { bundles: true, most: 2, ..Special::of("with bundles") },
+    Special {
+        clones: true,
+        guests: true,
+        losses: true,
+        clusters: 60,
+        most: 8,
+        ..Special::of("that lose nodes, with guest nodes")
+    },
+    Special {
+        bundles: true,
+        losses: true,
+        clusters: 60,
+        most: 8,
+        ..Special::of("that lose nodes, with bundles")
+    },
     Special { clones: true, remotes: true, most: 3, ..Special::of("with remote nodes") },
 ];
 /// Most differences shown.
@@ -139,6 +156,8 @@ struct Special {
     tickets: bool,
     told_apart: bool,
     bundles: bool,
+    /// True if losses of nodes are compared, instead of the placement.
+    losses: bool,
     remotes: bool,
     /// Most differences in percent.
     most: u64,
@@ -160,6 +179,7 @@ impl Special {
             tickets: false,
             told_apart: false,
             bundles: false,
+            losses: false,
             remotes: false,
             most: 0,
         }
@@ -327,8 +347,11 @@ pub fn run(
             // With remote nodes, hplace refuses some graphs.
             let by_summary = with_guests.is_some()
                 || with_bundles
-                || with_remotes && ours(simulator, &file, "--dot")?.status.code() == Some(1);
-            let verdict = compare(simulator, &file, by_summary)?;
+                || with_remotes && ours(simulator, &file, &["--dot"])?.status.code() == Some(1);
+            let verdict = match special.is_some_and(|at| SPECIAL[at].losses) {
+                true => losses::compare(simulator, &file)?,
+                false => compare(simulator, &file, by_summary)?,
+            };
             let mut counts = counts.lock().expect("no thread panics while counting");
             let counts = match special {
                 Some(at) => &mut counts.1[at],
@@ -380,7 +403,7 @@ enum Verdict {
 fn compare(simulator: &Simulator, file: &Path, guests: bool) -> io::Result<Verdict> {
     // Some promotable clones run into an assertion.
     let Some(answer) = simulator.answer(file)? else { return Ok(Verdict::Aborted) };
-    let ours = |option: &str| ours(simulator, file, option);
+    let ours = |option: &str| ours(simulator, file, &[option]);
     let document = || -> io::Result<Value> {
         Ok(serde_json::from_slice(&ours("--json")?.stdout).unwrap_or(Value::Null))
     };
@@ -448,9 +471,9 @@ fn is_promotion(line: &str) -> bool {
     line.contains(" promotion score ")
 }
 
-fn ours(simulator: &Simulator, file: &Path, option: &str) -> io::Result<Output> {
+fn ours(simulator: &Simulator, file: &Path, words: &[&str]) -> io::Result<Output> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
-    command.env_remove("HTOOLS").arg("hplace").arg("-x").arg(file).arg(option);
+    command.env_remove("HTOOLS").arg("hplace").args(words).arg("-x").arg(file);
     command.args(["--pacemaker-version", simulator.release().as_str()]).output()
 }
 

@@ -92,6 +92,19 @@ impl Simulator {
         Ok(Some(Answer { text: in_former_words(&text), dot: graph? }))
     }
 
+    /// Carries out the actions of a cluster, after the loss of a node if one is named, and writes its new document. Returns
+    /// false if they do not come to an end.
+    ///
+    /// # Errors
+    /// Fails if it cannot be run.
+    pub fn carry_out(&self, from: &Path, to: &Path, lost: Option<&str>) -> io::Result<bool> {
+        let (from, to) = (from.to_string_lossy(), to.to_string_lossy());
+        let mut arguments = vec!["-S", "-Q", "-x", &from, "-O", &to];
+        arguments.extend(lost.into_iter().flat_map(|node| ["--node-fail", node]));
+        // A simulator in another system does not see the files.
+        Ok(self.root.is_none() && self.output(&arguments)?.status.success())
+    }
+
     fn output(&self, arguments: &[&str]) -> io::Result<Output> {
         let mut command = match &self.root {
             None => {

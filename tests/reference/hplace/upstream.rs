@@ -75,12 +75,12 @@ pub fn run(simulator: &Simulator, directory: &Path, work: &Path) -> io::Result<C
         let text = FORMER.iter().fold(text, |text, (new, former)| text.replace(new, former));
         let copy = work.join(&name);
         fs::write(&copy, text)?;
-        if super::ours(simulator, &copy, "--crm-simulate-format")?.status.code() == Some(1) {
+        if super::ours(simulator, &copy, &["--crm-simulate-format"])?.status.code() == Some(1) {
             counts.left_out += 1;
             continue;
         }
         // With guest nodes, hplace refuses the graph.
-        let has_graph = super::ours(simulator, &copy, "--dot")?.status.code() != Some(1);
+        let has_graph = super::ours(simulator, &copy, &["--dot"])?.status.code() != Some(1);
         match compare(simulator, &copy, !has_graph)? {
             Verdict::Same { .. } => counts.same += 1,
             Verdict::OtherNumbers => counts.other_numbers += 1,

@@ -10,7 +10,7 @@ use super::super::working_set::{
     RunCondition, StartOrder, Unsupported,
 };
 use super::Reader;
-use super::bundles::{BundleDraft, ReplicaDraft, UNMANAGED};
+use super::bundles::{BundleDraft, ReplicaDraft};
 use super::document::id;
 use super::properties::Properties;
 use htools_ganeti::input::error::Result;
@@ -21,7 +21,8 @@ const WITH_CONTAINER: i64 = 10_000;
 /// Reasons why a bundle is not supported.
 const ORDER: &str = "an order of other actions than starts and promotions with a bundle";
 const TICKET: &str = "a ticket of a bundle";
-const HOSTS_BENEATH: &str = "promotion scores of the hosts of containers in Pacemaker 3.0";
+const HELD_ORDER: &str = "an order after a bundle that is not managed, without quorum";
+const STUCK_INSIDE: &str = "the resource in a bundle is blocked after a failure";
 const ELSEWHERE: &str = "the resource in a bundle runs outside of its own container";
 
 impl<'a, 'i> Reader<'a, 'i> {
@@ -90,11 +91,18 @@ impl<'a, 'i> Reader<'a, 'i> {
         };
         let orders =
             orders.filter(|one| !begins(one.tasks.first) || !begins(one.tasks.then) || is_beside(one));
+        let is_held = |one: &&StartOrder| {
+            let mut containers = set.resource(one.first).members.iter();
+            let counts = one.strength != OrderStrength::Optional && set.without_quorum.is_some();
+            is_bundle(one.first) && counts && containers.any(|container| !set.may_manage(*container))
+        };
+        let held = set.orders.iter().filter(is_held);
         let choices = set.choices.iter();
         let choices = choices.filter(|one| are_bundles(&one.firsts) || are_bundles(&one.dependents));
         let tickets = set.tickets.rules.iter().filter(|rule| is_bundle(rule.resource));
         let mut unsupported: Vec<Unsupported> =
             orders.map(|one| Unsupported::new("rsc_order", &one.id, ORDER)).collect();
+        unsupported.extend(held.map(|one| Unsupported::new("rsc_order", &one.id, HELD_ORDER)));
         unsupported.extend(choices.map(|one| Unsupported::new("rsc_order", &one.id, ORDER)));
         unsupported.extend(tickets.map(|one| Unsupported::new("rsc_ticket", &one.id, TICKET)));
         unsupported.dedup();
@@ -107,7 +115,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             let connection = self.set.resource(inside.connection);
             let is_reached = connection.active.is_some_and(|host| self.set.host(host).state.online);
             let is_lost = connection.condition == RunCondition::Failed || !is_reached;
-            let is_used = self.set.resource(inside.instance).active == Some(inside.host);
+            let is_used = self.set.resource(inside.instance).active == Some(inside.host)
+                && self.set.may_manage(inside.instance);
             let container = &mut self.set.resources[replica.container.get()];
             container.lost_inside = is_lost && is_used;
             if container.lost_inside && container.condition == RunCondition::Sound {
@@ -129,7 +138,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             let order = StartOrder::implied(bundle, address, container);
             self.set.orders.push(StartOrder { strength: OrderStrength::Optional, ..order });
         }
-        if let Some(connection) = connection {
+        // A connection that is not managed stays alone.
+        if let Some(connection) = connection.filter(|connection| self.set.may_manage(*connection)) {
             let score = AllocationScore::of(WITH_CONTAINER);
             self.together.push(Colocation { score, ..Colocation::implied(bundle, connection, container) });
             self.set.orders.push(StartOrder::implied(bundle, container, connection));
@@ -154,6 +164,12 @@ impl<'a, 'i> Reader<'a, 'i> {
         bundle.replicas.iter().map(of_replica).collect()
     }
 
+    /// The wishes of a primitive to be promoted, by host on which its container may be.
+    fn wishes_beneath(&self, primitive: &str) -> HostWishes {
+        let hosts = self.set.host_indices().filter(|host| !self.set.host(*host).replica);
+        hosts.filter_map(|host| self.wish_on(primitive, host).map(|wish| (host, wish))).collect()
+    }
+
     /// Reads the clone inside of a bundle: one instance for each replica.
     fn read_inner(
         &mut self,
@@ -172,8 +188,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         if is_promotable {
             self.check_promotable(&mut reasons);
         }
-        if !parts.are_managed() {
-            reasons.push(UNMANAGED);
+        if parts.are_blocked() {
+            reasons.push(STUCK_INSIDE);
         }
         if parts.run_beyond(&hosts) || bundle.per_host > 1 {
             reasons.push(ELSEWHERE);
@@ -195,10 +211,12 @@ impl<'a, 'i> Reader<'a, 'i> {
             }
             promotion.per_host = 1;
             let on_host = own.get("container-attribute-target") == Some("host");
-            if on_host && !self.set.release.promotes_by_present_hosts() {
-                self.report_unsupported(bundle.node, HOSTS_BENEATH);
-            }
-            promotion.wishes = vec![self.replica_wishes(id(primitive), bundle, on_host)];
+            promotion.of_container_hosts = on_host && !self.set.release.promotes_by_present_hosts();
+            let wishes = match promotion.of_container_hosts {
+                true => vec![self.wishes_beneath(id(primitive)); hosts.len()],
+                false => self.replica_wishes(id(primitive), bundle, on_host),
+            };
+            promotion.wishes = vec![wishes];
             inner.promotion = Some(promotion);
         }
         let clone = self.push(inner);

@@ -10,7 +10,6 @@ use super::colocations::ColocatedRoles;
 const WITH_CLONE: &str = "a colocation of a bundle's role with a clone";
 const WITH_GROUP: &str = "a colocation of a role with a group that need not be followed";
 const PROMOTED_WITH_BUNDLE: &str = "a mandatory colocation of promoted instances with a bundle";
-const IN_RELEASE: &str = "a colocation with a bundle in Pacemaker 3.0";
 pub(super) const WITHOUT_ROLES: &str = "a colocation for a role that the resource does not have";
 
 impl Reader<'_, '_> {
@@ -23,17 +22,20 @@ impl Reader<'_, '_> {
         roles: ColocatedRoles,
     ) -> Option<&'static str> {
         let set = &self.set;
-        if set.release.colocates_bundles_otherwise() {
-            return Some(IN_RELEASE);
-        }
         roles.dependent?;
         if set.bundle(dependent).is_none() && set.resource(dependent).promotion.is_none() {
             Some(WITHOUT_ROLES)
         } else if set.resource(primary).is_group() && !score.is_infinite() {
             Some(WITH_GROUP)
-        } else if set.resource(primary).is_clone() && set.bundle(primary).is_none() {
+        } else if set.resource(primary).is_clone()
+            && set.bundle(primary).is_none()
+            && !(set.release.follows_roles_of_bundles() && score != AllocationScore::INFINITY)
+        {
             Some(WITH_CLONE)
-        } else if set.bundle(dependent).is_none() && self.is_followed_otherwise(score, roles) {
+        } else if !set.release.follows_roles_of_bundles()
+            && set.bundle(dependent).is_none()
+            && self.is_followed_otherwise(score, roles)
+        {
             Some(PROMOTED_WITH_BUNDLE)
         } else {
             None
@@ -69,6 +71,9 @@ impl Reader<'_, '_> {
         let is_any = !goes_by_instances
             && score == AllocationScore::INFINITY
             && roles.primary == Some(Role::Unpromoted);
+        if set.release.follows_roles_of_bundles() {
+            return ColocatedRoles { primary: roles.primary.filter(|_| !is_any), ..roles };
+        }
         let dependent_role = match set.bundle(dependent) {
             Some(_) if is_kept_apart => roles.dependent,
             Some(_) => None,

@@ -26,10 +26,8 @@ const CONNECTION_TIME_LIMIT: u64 = 30_000;
 const TIME_LIMIT: u64 = 20_000;
 
 /// Reasons why a bundle is not supported.
-pub(super) const UNMANAGED: &str = "a bundle that is not managed";
 const FROZEN: &str = "a bundle in a cluster without fencing devices that should fence";
 const HEALTH: &str = "a bundle in a cluster with node health";
-const WITHOUT_QUORUM: &str = "a bundle, without quorum";
 const OPT_IN: &str = "a bundle in an opt-in cluster";
 const LIVE: &str = "containers that migrate live";
 const ADDRESSES: &str = "addresses of containers that are not followed";
@@ -200,10 +198,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         let mut elements = bundle.replicas.iter().filter_map(|replica| replica.element);
         let holds = [
             (bundle.replicas.len() > MOST_REPLICAS, super::clones::TOO_MANY),
-            (!self.is_managed(metas), UNMANAGED),
             (self.set.frozen, FROZEN),
             (self.health.is_some(), HEALTH),
-            (self.set.without_quorum.is_some(), WITHOUT_QUORUM),
             (!self.set.symmetric, OPT_IN),
             (metas.flag("allow-migrate", false), LIVE),
             (first.is_some() && last.is_none_or(|last| last + bundle.replicas.len() > 254), ADDRESSES),
@@ -246,7 +242,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             let mut parameters = vec![("port", plan.port().to_owned())];
             parameters.extend(host.map(|host| ("addr", host)));
             let mut connection = self.revised(resource, &parameters, CONNECTION_TIME_LIMIT);
-            connection.requires = Some(Requirement::Quorum);
+            let most = Requirement::Quorum;
+            connection.requires = connection.requires.map(|said| said.min(most)).or(Some(most));
             self.settle_replica_node(&mut replica, &container, &mut connection);
             replica.connection = Some(connection);
         }
@@ -271,10 +268,6 @@ impl<'a, 'i> Reader<'a, 'i> {
         reasons.extend(more);
         if resource.blocked_by_failure || resource.condition == RunCondition::Blocked {
             reasons.push(STUCK);
-        }
-        let in_maintenance = |host: HostIdx| self.set.host(host).state.maintenance;
-        if resource.active.is_some_and(in_maintenance) {
-            reasons.push(UNMANAGED);
         }
         let is_apart = |host: HostIdx| {
             let node = self.set.host(host);
@@ -307,18 +300,24 @@ impl<'a, 'i> Reader<'a, 'i> {
         let host = self.hosts[&replica.name];
         let both = [container, &*connection];
         replica.runs = both.iter().all(|one| one.active.is_some());
+        // A failure on a host that is fenced anyway does not count.
         let is_trouble = |one: &&Resource| {
-            one.active.is_some_and(|host| !self.set.host(host).state.online)
-                || one.active.is_some()
-                    && !matches!(one.condition, RunCondition::Sound | RunCondition::Starting)
+            let has_failed = !matches!(one.condition, RunCondition::Sound | RunCondition::Starting);
+            one.active.is_some_and(|host| {
+                let state = self.set.host(host).state;
+                !state.online || has_failed && !state.unclean
+            })
         };
         let unclean = both.iter().any(is_trouble);
         // The status of a node that is down does not count, unless it may be up after all.
         let state = replica.state.filter(|_| replica.runs || self.set.fencing);
         let online = !unclean && replica.runs;
+        let in_maintenance = |host: HostIdx| self.set.host(host).state.maintenance;
+        let is_managed = connection.managed && !connection.active_hosts().any(in_maintenance);
         let found = HostState {
             online,
             unclean,
+            maintenance: !is_managed && state.is_some(),
             shutting_down: online && connection.stopped,
             ..HostState::default()
         };

@@ -262,14 +262,15 @@ pub fn dated(text: &str, source: &str, now: Timestamp) -> Result<String> {
     with_root_attribute(text, source, "execution-date", |_| Some(seconds))
 }
 
-/// The document as if every node of its cluster ran a release of Pacemaker. The feature set stays if it is played as that
-/// release in any case.
+/// The document as if every node of its cluster ran a release of Pacemaker. The feature set stays if it is one of that
+/// release, or of an older one that is played so.
 ///
 /// # Errors
 /// Fails if it is no document of a cluster.
 pub fn with_release(text: &str, source: &str, release: Release) -> Result<String> {
     with_root_attribute(text, source, "crm_feature_set", |features| {
-        let differs = FeatureSet::of(features.unwrap_or_default()).release() != release;
+        let features = FeatureSet::of(features.unwrap_or_default());
+        let differs = features.release() != release || features.is_unknown();
         differs.then(|| release.feature_set().to_owned())
     })
 }

@@ -104,12 +104,10 @@ impl<'a> CloneParts<'a, '_> {
         self.primitives.iter().any(is_beyond)
     }
 
-    /// Returns true if all primitives are managed, and no failure blocks them.
-    pub(super) fn are_managed(&self) -> bool {
+    /// Returns true if a failure blocks an instance.
+    pub(super) fn are_blocked(&self) -> bool {
         let is_blocked = |running: &RunningPart| running.condition == RunCondition::Blocked;
-        let is_managed =
-            |part: &ClonePart<'_, '_>| part.draft.resource.managed && !part.running.iter().any(is_blocked);
-        self.primitives.iter().all(is_managed)
+        self.primitives.iter().any(|part| part.running.iter().any(is_blocked))
     }
 
     /// Meta attributes of the first primitive.
@@ -312,7 +310,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             let mut draft = self.draft_primitive(inner, &inherited)?;
             reasons.append(&mut draft.reasons);
             let names = self.copies(id(inner));
-            let gives_up = self.gives_up_lost_instances(count, draft.resource.requires);
+            let gives_up =
+                !node.has_tag_name("bundle") && self.gives_up_lost_instances(count, draft.resource.requires);
             let (mut running, mut changed_since, mut forgiven) = (Vec::new(), Vec::new(), 0);
             for name in &names {
                 // For instances, maintenance of their host does not count here.

@@ -145,7 +145,7 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// Returns true if the status gives times of membership, as releases after 2.1.5 do.
     fn has_times_of_membership(&self) -> bool {
-        let status = child(self.root, "status");
+        let status = child(self.root, "status").filter(|_| self.feature_set().reads_times_of_membership());
         let is_time = |state: Node<'_, '_>| {
             let since = state.attribute("in_ccm").and_then(leading);
             since.is_some_and(|since| since > 1)

@@ -1,4 +1,5 @@
-//! The meta attribute `container`: resources that run inside another one, which is no guest node.
+//! The meta attribute `container`: resources that run inside another one. If that is the VM of a guest node, they run on
+//! this node.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -7,7 +8,7 @@ use roxmltree::Node;
 use super::super::components::strong_components;
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::score::{AllocationScore, HostScore};
-use super::super::working_set::{Colocation, ResourceForm, StartOrder, Unsupported};
+use super::super::working_set::{Colocation, LocationScore, ResourceForm, StartOrder, Unsupported};
 use super::Reader;
 use super::document::id;
 use super::fail_counts::failed_on;
@@ -26,6 +27,9 @@ const OTHER_INSIDE: &str = "it runs in another resource, and is no plain primiti
 
 /// Reason why a resource is not supported that failed on another host than that of its container.
 const FAILED_APART: &str = "it failed where the resource in which it runs does not run";
+
+/// Reason why a resource is not supported that failed in the VM of a guest node: Pacemaker stops the VM twice.
+const FAILED_IN_GUEST: &str = "it failed in the machine of a guest node that is its container";
 
 /// Reason why a resource is not supported whose live migration did not come to its end.
 const MIGRATES: &str = "it runs in another resource, and was to migrate";
@@ -128,7 +132,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         if !is_plain(node) || brings_node(node) {
             return NamedContainer::Unsupported(OTHER_INSIDE);
         }
+        let is_guest = |one| self.guests.iter().any(|guest| guest.machine == one && !guest.is_remote);
         match self.element(name).filter(is_resource) {
+            Some(one) if is_plain(one) && is_guest(one) => NamedContainer::Primitive(name),
             Some(one) if is_plain(one) && !brings_node(one) && !self.is_connection(one) => {
                 NamedContainer::Primitive(name)
             }
@@ -205,7 +211,11 @@ impl<'a, 'i> Reader<'a, 'i> {
             let machine = &mut self.set.resources[container.get()];
             machine.failed_inside |= !contained.failed_on.is_empty();
             let active: Vec<HostIdx> = machine.active_hosts().collect();
-            if contained.failed_on.iter().any(|host| active != [*host]) {
+            let guest = self.set.machines().find(|(_, parts)| parts.machine == container);
+            let guest = guest.map(|(host, _)| host);
+            if guest.is_some() && !contained.failed_on.is_empty() {
+                self.report_contained(&contained, FAILED_IN_GUEST);
+            } else if contained.failed_on.iter().any(|host| active != [*host]) {
                 self.report_contained(&contained, FAILED_APART);
             }
             match self.container_failures.get_mut(contained.container) {
@@ -216,10 +226,29 @@ impl<'a, 'i> Reader<'a, 'i> {
                 None => self.report_contained(&contained, OTHER_CONTAINER),
             }
             if self.set.may_manage(inside) {
+                if let Some(host) = guest {
+                    self.keep_on_guest(inside, container, host);
+                    continue;
+                }
                 self.tie_to_container(inside, container);
                 self.container_ties.push(ContainerTie { inside, container });
             }
         }
+    }
+
+    /// Keeps a resource on the guest node whose VM is its container.
+    fn keep_on_guest(&mut self, inside: ResourceIdx, machine: ResourceIdx, guest: HostIdx) {
+        let id = &self.set.resource(machine).id;
+        let others = self.set.host_indices().filter(|host| *host != guest);
+        let never = others.map(|host| LocationScore {
+            id: id.clone(),
+            resource: inside,
+            host,
+            score: AllocationScore::MINUS_INFINITY,
+            exclusive: false,
+        });
+        let never: Vec<LocationScore> = never.collect();
+        self.set.locations.extend(never);
     }
 
     fn report_contained(&mut self, contained: &Contained<'_>, reason: &str) {

@@ -29,6 +29,11 @@ impl FeatureSet {
         is_between || self >= FeatureSet::AFTER_3_0
     }
 
+    /// Returns true if the status may tell of a node's membership by a time instead of a flag.
+    pub(super) fn reads_times_of_membership(self) -> bool {
+        self > FeatureSet::of(Release::V2_1_5.feature_set())
+    }
+
     /// Parses a feature set: `3.16.1`.
     pub(super) fn of(text: &str) -> FeatureSet {
         let mut numbers = text.split('.').map(|number| number.parse().unwrap_or(0));

@@ -21,8 +21,6 @@ use htools_ganeti::input::error::Result;
 /// Treatment of VMs with guest nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GuestReading {
-    /// They are not supported.
-    Unsupported,
     /// They are hosts. Only unclear cases are not supported.
     Followed,
     /// They are hosts if everything else is supported; otherwise, they are not supported either.

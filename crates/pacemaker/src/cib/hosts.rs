@@ -46,7 +46,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             let state = states.get(id).copied();
             if matches!(node.attribute("type"), Some("remote" | "ping")) {
                 if !guests.iter().any(|guest| guest.is(node)) && !self.is_replica(name) {
-                    hosts.extend(self.stray(node, name).map(|host| (host, None)));
+                    let state = self.stray_state(name);
+                    hosts.extend(self.stray(node, name, state).map(|host| (host, state)));
                 }
                 continue;
             }
@@ -61,13 +62,16 @@ impl<'a, 'i> Reader<'a, 'i> {
         hosts.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
         self.idle = vec![IdleMarks::default(); hosts.len()];
         self.guests = guests;
-        for (host, state) in hosts {
+        for (mut host, state) in hosts {
             let here = HostIdx::new(self.set.hosts.len());
             self.hosts.insert(host.name.clone(), here);
             if self.root.attribute("dc-uuid") == Some(host.id.as_str()) {
                 self.set.coordinator = Some(here);
             }
             self.read_recorded_states(here, state);
+            if host.stray {
+                host.state.unclean = self.is_active_by_status(here);
+            }
             self.set.hosts.push(host);
         }
         self.read_status_order();
@@ -119,7 +123,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.set.status_order = ids.filter_map(|id| by_id.get(id)).map(|at| HostIdx::new(*at)).collect();
         let guests: Vec<HostIdx> = self.guests.iter().map(|guest| self.hosts[guest.name]).collect();
         let mut order = std::mem::take(&mut self.set.status_order);
-        order.sort_by_key(|host| guests.contains(host) || self.set.host(*host).replica);
+        let is_late = |host: &HostIdx| self.set.host(*host).replica || self.set.host(*host).stray;
+        order.sort_by_key(|host| guests.contains(host) || is_late(host));
         self.set.status_order = order;
     }
 
@@ -217,8 +222,12 @@ impl<'a, 'i> Reader<'a, 'i> {
         transient: &Properties<'_>,
     ) -> HostState {
         let word = |name| state.and_then(|state| state.attribute(name)).unwrap_or_default();
-        // Later releases write a time instead of a flag.
-        let holds = |text: &str| is_true(text) || leading(text).is_some_and(|since| since > 1);
+        let reads_times = self.feature_set().reads_times_of_membership();
+        let is_time = |text: &str| leading(text).is_some_and(|since| since > 1);
+        if !reads_times && is_time(word("in_ccm")) {
+            self.set.ignored_membership.push(word("uname").to_owned());
+        }
+        let holds = |text: &str| is_true(text) || reads_times && is_time(text);
         let in_ccm = holds(word("in_ccm"));
         let crmd = word("crmd") == "online" || holds(word("crmd"));
         let shutdown = transient.get("shutdown").and_then(leading).is_some_and(|since| since != 0);

@@ -152,10 +152,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 self.report_unsupported(constraint, "it is about a resource that is outside");
                 Ok(None)
             }
-            None if self.inner.contains(name) => {
-                self.report_unsupported(constraint, "it is about what a clone is made of");
-                Ok(None)
-            }
+            None if self.inner.contains(name) => self.clone_of_part(constraint, name),
             None if self.is_in_resources_section(name) => {
                 self.report_unsupported(constraint, "it is about a resource that is outside");
                 Ok(None)

@@ -7,6 +7,7 @@ mod bundle_resources;
 mod bundle_roles;
 mod bundles;
 pub mod change;
+mod clone_parts;
 mod clones;
 mod colocations;
 mod containers;
@@ -93,7 +94,7 @@ fn property<'a>(options: &Properties<'a>, name: &str) -> Option<&'a str> {
     newer.and_then(|newer| options.get(newer)).or_else(|| options.get(name))
 }
 
-/// Reads a CIB. Errors name `source`.
+/// Reads a CIB, with guest nodes if everything is supported. Errors name `source`.
 ///
 /// # Errors
 /// Fails if it is no CIB, or contradicts itself.
@@ -101,12 +102,12 @@ pub fn parse(text: &str, source: &str) -> Result<WorkingSet> {
     read(text.as_bytes(), source)
 }
 
-/// Reads a CIB from a stream; guest nodes are not supported. Errors name `source`.
+/// Reads a CIB from a stream, as [`parse`] does. Errors name `source`.
 ///
 /// # Errors
 /// Fails if it cannot be read, is no CIB, or contradicts itself.
 pub(crate) fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
-    read_with(from, source, GuestReading::Unsupported)
+    read_with(from, source, GuestReading::IfAllIsKnown)
 }
 
 /// Reads a CIB from a stream, with guest nodes treated as `guests` says. Errors name `source`.
@@ -125,7 +126,7 @@ pub fn read_with(from: impl Read, source: &str, guests: GuestReading) -> Result<
     let read = |follows_guests| {
         Reader::new(source, root, configuration, &histories.taken, follows_guests).working_set()
     };
-    let set = read(guests != GuestReading::Unsupported)?;
+    let set = read(true)?;
     match guests {
         GuestReading::IfAllIsKnown if !set.unsupported.is_empty() => read(false),
         _ => Ok(set),
@@ -205,8 +206,6 @@ struct Reader<'a, 'i> {
     idle_hosts: OnceCell<HashMap<NameMark, Vec<HostIdx>>>,
     /// By the name of an instance, its wishes to be promoted by host.
     wishes_by_name: OnceCell<HashMap<String, HashMap<HostIdx, AllocationScore>>>,
-    /// True if promoted instances are demoted without quorum.
-    demotes_without_quorum: bool,
     /// Rules of locks to hosts that are shut down, if there are locks.
     locks: Option<ShutdownLocks>,
     /// True if the cluster fences all its members, as it lost its quorum.
@@ -276,7 +275,6 @@ impl<'a, 'i> Reader<'a, 'i> {
             follows_guests,
             idle_hosts: OnceCell::new(),
             wishes_by_name: OnceCell::new(),
-            demotes_without_quorum: false,
             locks: None,
             panics: false,
             guests: Vec::new(),
@@ -388,10 +386,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             match options.get("no-quorum-policy").unwrap_or_default().to_ascii_lowercase().as_str() {
                 "ignore" => {}
                 "freeze" => self.set.without_quorum = Some(QuorumPolicy::Freeze),
-                // The policy `demote` stops resources that have no roles. A cluster fences itself only if it had quorum
-                // before.
+                "demote" => self.set.without_quorum = Some(QuorumPolicy::Demote),
+                // A cluster fences itself only if it had quorum before.
                 policy => {
-                    self.demotes_without_quorum = policy == "demote";
                     let had_quorum =
                         self.root.attribute("no-quorum-panic").is_some_and(|had| leading(had) != Some(0));
                     self.panics = policy == "suicide" && had_quorum;

@@ -105,6 +105,7 @@ impl Reader<'_, '_> {
             most: number("promoted-max", "master-max"),
             per_host: number("promoted-node-max", "master-node-max"),
             unwanted: own.get("target-role").is_some_and(is_unpromoted),
+            of_container_hosts: false,
             wishes: Vec::new(),
             greatest: Vec::new(),
             has_extra: false,
@@ -114,9 +115,6 @@ impl Reader<'_, '_> {
     /// Changes the reasons why a promotable clone is not supported: some do not apply to it, and others do to it alone.
     pub(super) fn check_promotable(&self, reasons: &mut Vec<&'static str>) {
         reasons.retain(|reason| ![PROMOTED, DEGRADED].contains(reason));
-        if self.set.without_quorum.is_some() && self.demotes_without_quorum {
-            reasons.push("promoted instances without quorum (no-quorum-policy=demote)");
-        }
     }
 
     /// Adds to a promotion the wishes of the agents of one part, and whether Pacemaker makes up another instance.

@@ -78,6 +78,7 @@ pub(super) fn all_placed(
         steps: search.steps,
         stopped: search.limits.deadline.reached().filter(|_| proved < Some(PlacingStage::Names)),
         not_followed,
+        pinned: rules.before.pinned().to_vec(),
     });
     Ok(placed)
 }

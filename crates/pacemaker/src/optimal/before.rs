@@ -9,6 +9,7 @@ use super::super::placing::{AllPlaced, PlacingEvent};
 use super::super::score::AllocationScore;
 use super::super::transition::needs::needs;
 use super::super::working_set::{Colocation, WorkingSet};
+use super::carriers::Machines;
 use super::limits::PlacingLimits;
 use super::promotions::{self, ChosenInstance, PromotedPlacement};
 
@@ -27,6 +28,10 @@ pub(super) struct PlacedBefore {
     choice: Vec<ChosenInstance>,
     /// Sum of their promotion scores.
     promotion_score: i64,
+    /// The primitives that stay where they are because of guest nodes, remote nodes and bundles.
+    pinned: Vec<ResourceIdx>,
+    /// The VMs of guest nodes that have a place.
+    machines: Vec<ResourceIdx>,
 }
 
 impl PlacedBefore {
@@ -35,22 +40,21 @@ impl PlacedBefore {
     pub(super) fn choices(
         set: &WorkingSet,
         limits: &PlacingLimits,
+        machines: Machines,
     ) -> Result<Vec<PlacedBefore>, PlacingError> {
-        if set.clones().next().is_none() {
+        if set.clones().next().is_none() && !set.has_guests() {
             return Ok(vec![PlacedBefore::nothing(set)]);
         }
         // A limited number of moves leaves roles to the cluster.
         let choices = promotions::choices(set, limits.moves.is_some())?;
-        let included = needed_by_clones(set);
-        let with = |choice| PlacedBefore::with(set, included.clone(), choice);
-        Ok(choices.into_iter().map(with).collect())
+        Ok(choices.into_iter().map(|choice| PlacedBefore::with(set, machines, choice)).collect())
     }
 
     /// Places them for a cluster as they are in a best placement.
     pub(super) fn as_in(set: &WorkingSet, best: &AllPlaced) -> Result<PlacedBefore, PlacingError> {
         match set.clones().next() {
-            None => Ok(PlacedBefore::nothing(set)),
-            Some(_) => Ok(PlacedBefore::with(set, needed_by_clones(set), promotions::as_in(set, best)?)),
+            None if !set.has_guests() => Ok(PlacedBefore::nothing(set)),
+            _ => Ok(PlacedBefore::with(set, Machines::as_in(set, best), promotions::as_in(set, best)?)),
         }
     }
 
@@ -63,21 +67,37 @@ impl PlacedBefore {
             promotions: Vec::new(),
             choice: Vec::new(),
             promotion_score: 0,
+            pinned: Vec::new(),
+            machines: Vec::new(),
         }
     }
 
-    fn with(set: &WorkingSet, included: Vec<bool>, choice: PromotedPlacement) -> PlacedBefore {
+    fn with(set: &WorkingSet, machines: Machines, choice: PromotedPlacement) -> PlacedBefore {
         let PromotedPlacement { placed, choice, score } = choice;
+        let pinned = set.pinned(&placed, machines);
         let host = set.resource_indices().map(|one| placed.host(one)).collect();
         let is_promotion = |event: &PlacingEvent| matches!(event, PlacingEvent::Promotion { .. });
+        let needed = set.virtual_machines().map(|(_, parts)| parts.machine);
         PlacedBefore {
-            included,
+            included: needed_by_clones(set, &pinned),
+            machines: needed.filter(|machine| placed.host(*machine).is_some()).collect(),
+            pinned,
             host,
             promoted: placed.promoted,
             promotions: placed.events.into_iter().filter(is_promotion).collect(),
             choice,
             promotion_score: score,
         }
+    }
+
+    /// The primitives that stay where they are because of guest nodes, remote nodes and bundles.
+    pub(super) fn pinned(&self) -> &[ResourceIdx] {
+        &self.pinned
+    }
+
+    /// Returns true if a placement leaves out no VM of a guest node that has a place. What is inside depends on it.
+    pub(super) fn keeps_machines(&self, hosts: &[Option<HostIdx>]) -> bool {
+        self.machines.iter().all(|machine| hosts[machine.get()].is_some())
     }
 
     /// The promoted instances.
@@ -112,9 +132,9 @@ impl PlacedBefore {
     }
 }
 
-/// By resource; true for the primitives of clones, for all that must be with them, or must run, for one to run, and for
-/// all on which a role depends.
-fn needed_by_clones(set: &WorkingSet) -> Vec<bool> {
+/// By resource; true for the primitives of clones and for pinned ones, for all that must be with them, or must run, for one
+/// to run, and for all on which a role depends.
+fn needed_by_clones(set: &WorkingSet, pinned: &[ResourceIdx]) -> Vec<bool> {
     let counts = |colocation: &&Colocation| {
         colocation.score == AllocationScore::INFINITY || colocation.dependent_role.is_some()
     };
@@ -126,7 +146,7 @@ fn needed_by_clones(set: &WorkingSet) -> Vec<bool> {
         choice.dependents.iter().for_each(|then| needed.entry(*then).or_default().extend(&choice.firsts));
     }
     let mut found = vec![false; set.resources.len()];
-    let mut left: Vec<ResourceIdx> = set.clones().collect();
+    let mut left: Vec<ResourceIdx> = set.clones().chain(pinned.iter().copied()).collect();
     while let Some(next) = left.pop() {
         for part in set.primitives(&next).iter() {
             if !std::mem::replace(&mut found[part.get()], true) {

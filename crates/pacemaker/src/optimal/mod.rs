@@ -5,6 +5,7 @@
 mod answer;
 mod before;
 mod bound;
+mod carriers;
 mod chains;
 mod disturbances;
 mod draft;
@@ -29,6 +30,7 @@ use super::place::{PlacingError, place_noting};
 use super::placing::AllPlaced;
 use super::working_set::{Strategy, WorkingSet};
 use before::PlacedBefore;
+use carriers::Machines;
 use rules::PlacingRules;
 use search::{BestFound, OptimalSearch};
 
@@ -37,7 +39,26 @@ use search::{BestFound, OptimalSearch};
 /// # Errors
 /// Those of [`place`](super::place()).
 pub fn optimal(set: &WorkingSet, then: ThenGoal, limits: &PlacingLimits) -> Result<AllPlaced, PlacingError> {
-    let choices = PlacedBefore::choices(set, limits)?;
+    if set.virtual_machines().next().is_some()
+        && let Some(placed) = optimal_with(set, then, limits, Machines::Free)?
+    {
+        return Ok(placed);
+    }
+    match optimal_with(set, then, limits, Machines::Pinned)? {
+        Some(placed) => Ok(placed),
+        // Pinned VMs are where they are.
+        None => super::place(set, set.strategy()),
+    }
+}
+
+/// The best placement with VMs of guest nodes as `machines` says; `None` if it leaves out one of them.
+fn optimal_with(
+    set: &WorkingSet,
+    then: ThenGoal,
+    limits: &PlacingLimits,
+    machines: Machines,
+) -> Result<Option<AllPlaced>, PlacingError> {
+    let choices = PlacedBefore::choices(set, limits, machines)?;
     let share = limits.part(choices.len() as u64);
     let all_rules: Vec<PlacingRules<'_>> =
         choices.iter().map(|before| PlacingRules::of(set, before)).collect();
@@ -56,7 +77,10 @@ pub fn optimal(set: &WorkingSet, then: ThenGoal, limits: &PlacingLimits) -> Resu
     let at = (0..found.len()).max_by_key(worth).unwrap_or_default();
     let search = OptimalSearch { rules: &all_rules[at], then, limits, steps };
     let best = BestFound { proved, ..found.swap_remove(at) };
-    answer::all_placed(&search, best)
+    if machines == Machines::Free && !choices[at].keeps_machines(&best.hosts) {
+        return Ok(None);
+    }
+    answer::all_placed(&search, best).map(Some)
 }
 
 /// The parts of the scores by which all primitives were placed. For this, the resources are placed once more.

@@ -113,6 +113,7 @@ impl<'a> PlacingRules<'a> {
         rules.measure();
         rules.tie();
         rules.order();
+        rules.follow_machines();
         rules.choose();
         rules.settle_what_is_fixed();
         rules.rank();
@@ -130,7 +131,10 @@ impl<'a> PlacingRules<'a> {
                 self.fixed[resource.get()] = self.before.host(resource);
             } else if set.should_run(resource) {
                 let may = |(host, score): (HostIdx, AllocationScore)| {
-                    let usable = set.host(host).state.available() && score > AllocationScore::MINUS_INFINITY;
+                    let host_details = set.host(host);
+                    let usable = host_details.guest.is_none()
+                        && host_details.state.available()
+                        && score > AllocationScore::MINUS_INFINITY;
                     usable.then_some(host)
                 };
                 self.allowed[resource.get()] = details.scores.iter().filter_map(may).collect();

@@ -7,8 +7,9 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::promotion::Role;
 use super::super::score::AllocationScore;
 use super::super::transition::needs::{Need, needs};
+use super::super::transition::wait::WaitReason;
 use super::super::wishes::AgreeingHosts;
-use super::super::working_set::{ChoiceOrder, Colocation, OrderedTask, WorkingSet};
+use super::super::working_set::{ChoiceOrder, Colocation, OrderedTask, OrderedTasks, WorkingSet};
 use super::rules::{NeededSome, PlacingRules, ZoneTie};
 
 impl PlacingRules<'_> {
@@ -104,6 +105,23 @@ impl PlacingRules<'_> {
                     self.dependents[first.get()].push(*then);
                 }
             }
+        }
+    }
+
+    /// Lets what runs on guest nodes restart with their VMs.
+    pub(super) fn follow_machines(&mut self) {
+        let set = self.set;
+        for (host, parts) in set.virtual_machines() {
+            let inside = |one: &ResourceIdx| set.resource(*one).active == Some(host);
+            let primitives = set.resource_indices().filter(|one| set.resource(*one).is_primitive());
+            let needs = primitives.filter(inside).map(|then| Need {
+                first: parts.machine,
+                then,
+                tasks: OrderedTasks::STARTS,
+                symmetrical: true,
+                why: WaitReason::Machine(parts.machine),
+            });
+            self.interrupting.extend(needs);
         }
     }
 

@@ -96,22 +96,32 @@ impl ResourceChange {
         }
     }
 
-    /// The change that is possible without quorum. By `stop`, nothing keeps running or starts; by `freeze`, only
-    /// resources that run already start anew. Resources stay on a host that would have to be fenced first.
-    pub(super) fn allowed(self, set: &WorkingSet, resource: ResourceIdx) -> ResourceChange {
+    /// The change that is possible without quorum, for a resource whose definition changed or not. By `stop`, nothing keeps
+    /// running or starts; by `freeze`, only resources that run already start anew, and by `demote` only instances of
+    /// promotable clones. Resources stay on a host that would have to be fenced first.
+    pub(super) fn allowed(self, set: &WorkingSet, resource: ResourceIdx, is_changed: bool) -> ResourceChange {
         let details = set.resource(resource);
         let Some(policy) = set.without_quorum.filter(|_| set.is_managed(resource)) else { return self };
-        let change = match policy {
-            _ if set.requirement(resource) == Requirement::Nothing => self,
-            // A resource that was being started is stopped, too.
-            QuorumPolicy::Stop => match (details.active, self) {
-                (Some(at), ResourceChange::Start(_)) => ResourceChange::Stop(at),
-                _ => self.not_started(),
-            },
-            QuorumPolicy::Freeze if details.active.is_none() => self.not_started(),
-            QuorumPolicy::Freeze => self,
+        let is_promotable =
+            || set.clone_of(resource).is_some_and(|one| set.resource(one).promotion.is_some());
+        let goes_on = match policy {
+            // Pacemaker quirk: a resource with a changed definition is stopped, and not started again.
+            QuorumPolicy::Freeze => !is_changed,
+            QuorumPolicy::Demote => is_promotable(),
+            QuorumPolicy::Stop => false,
         };
-        match change.stops_on() {
+        let change = match (details.active, self) {
+            _ if set.requirement(resource) == Requirement::Nothing => self,
+            (Some(_), _) if goes_on => self,
+            // A resource that was being started is stopped, too.
+            (Some(at), ResourceChange::Start(_)) if policy != QuorumPolicy::Freeze => {
+                ResourceChange::Stop(at)
+            }
+            _ => self.not_started(),
+        };
+        // On a lost node in a container, everything restarts, and so waits for the fencing.
+        let inside = details.active.filter(|host| set.host(*host).replica);
+        match change.stops_on().or(inside) {
             Some(host) if set.host(host).state.unclean && !set.can_fence(host) => ResourceChange::Held(host),
             _ => change,
         }

@@ -34,7 +34,8 @@ fn connected(set: &WorkingSet) -> impl Iterator<Item = ConnectedHost> + '_ {
 pub(super) fn fence(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
     for one in connected(set).filter(|one| set.host(one.host).state.unclean) {
         let Some(machine) = one.machine.filter(|machine| one.is_fenced(set, *machine)) else { continue };
-        let comes_back = changes.by_place[machine.get()].runs_on().is_some();
+        let comes_back = changes.by_place[machine.get()].runs_on().is_some()
+            || set.host(one.host).replica && fails_redefined(set, machine);
         let fence = if comes_back { FenceAction::Reboot } else { FenceAction::Off };
         let action = TransitionAction::to_host(Fence, one.host);
         actions.add(TransitionAction { pseudo: true, fence: Some(fence), ..action });
@@ -130,16 +131,39 @@ fn is_sought_on(set: &WorkingSet, changes: &ResourceChanges, sought: ResourceIdx
     here.is_some_and(|instance| set.primitives(instance).contains(&sought))
 }
 
+fn is_on_lost(set: &WorkingSet, resource: ResourceIdx) -> bool {
+    set.resource(resource).active_hosts().any(|host| set.host(host).state.unclean)
+}
+
+/// Returns true for a VM that failed on a host that is not lost.
+fn fails_alone(set: &WorkingSet, machine: ResourceIdx) -> bool {
+    set.resource(machine).condition == RunCondition::Failed && !is_on_lost(set, machine)
+}
+
+/// Returns true for a container that failed on a host that can run resources, and has another definition now. Pacemaker
+/// quirk: the node in it is rebooted, even if the container stays down.
+fn fails_redefined(set: &WorkingSet, container: ResourceIdx) -> bool {
+    let details = set.resource(container);
+    let is_open = details.active.is_some_and(|host| set.host(host).can_run());
+    fails_alone(set, container) && is_open && details.revision.restarts()
+}
+
 impl ConnectedHost {
     /// Returns true if an unclean guest node is fenced. That its connection failed is not enough if nothing runs there.
     fn is_fenced(self, set: &WorkingSet, machine: ResourceIdx) -> bool {
-        let details = set.resource(machine);
-        let is_on_lost = |resource: ResourceIdx| {
-            set.resource(resource).active_hosts().any(|host| set.host(host).state.unclean)
+        // Pacemaker only notes it for a VM that is not stopped.
+        if !set.may_manage(machine) || set.host(self.host).replica && !set.can_fence(self.host) {
+            return false;
+        }
+        let is_failed = fails_alone(set, machine);
+        let is_here = |one: &ResourceIdx| set.resource(*one).active_hosts().any(|host| host == self.host);
+        // A resource that a failure blocks was managed when it failed.
+        let counts = |one: &ResourceIdx| {
+            let details = set.resource(*one);
+            details.is_primitive() && (set.may_manage(*one) || details.blocked_by_failure)
         };
-        let is_failed = details.condition == RunCondition::Failed && !is_on_lost(machine);
-        let is_used = set.resources.iter().any(|one| one.active_hosts().any(|host| host == self.host));
-        is_used || is_on_lost(self.connection) || is_failed
+        let is_used = set.resource_indices().any(|one| is_here(&one) && counts(&one));
+        is_used || is_on_lost(set, self.connection) || is_failed
     }
 
     /// Returns true if resources are looked for on the node. On a guest node, they are if its VM is to stay where it runs,

@@ -238,7 +238,8 @@ impl Constraints<'_> {
             let mut acting = self.acting(instances, task);
             acting.retain(|(_, instance)| {
                 let by_place = self.changes.by_place[instance.get()];
-                bundles::restarts_alone(self.set, self.changes, *instance)
+                self.set.release.passes_over_instances()
+                    || bundles::restarts_alone(self.set, self.changes, *instance)
                     || if task == Start { by_place.starts_on() } else { by_place.stops_on() }.is_some()
             });
             if task == Stop {
@@ -247,10 +248,13 @@ impl Constraints<'_> {
             // As for neighbors, nothing stops after an instance that migrates.
             let changes = self.changes;
             let is_free = |pair: &&[(usize, ResourceIdx)]| task == Stop && changes.get(pair[0].1).migrates();
-            // An instance that should start by its own place, but cannot, separates the others.
+            // Up to Pacemaker 2.1.5, an instance that should start by its own place, but cannot, separates the others.
             let is_stuck = |at: usize| {
                 let starts = changes.by_place[instances[at].get()].starts_on().is_some();
-                task == Start && starts && changes.lacks_its_place(instances[at])
+                task == Start
+                    && !self.set.release.passes_over_instances()
+                    && starts
+                    && changes.lacks_its_place(instances[at])
             };
             let is_open = |pair: &&[(usize, ResourceIdx)]| {
                 let mut between = pair[0].0 + 1..pair[1].0;

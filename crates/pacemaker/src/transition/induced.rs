@@ -16,7 +16,7 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::placing::AllPlaced;
 use super::super::promotion::Role;
 use super::super::score::AllocationScore;
-use super::super::working_set::{OrderedTask, OrderedTasks, Revision, RunCondition, WorkingSet};
+use super::super::working_set::{OrderedTask, OrderedTasks, ReplicaNode, Revision, RunCondition, WorkingSet};
 use super::change::{ResourceChange, ResourceChanges};
 use super::needs::{Need, needs, only_stops, promotion_needs};
 use super::wait::WaitReason;
@@ -29,7 +29,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     let own_and_allowed = |resource: ResourceIdx| {
         let own = by_place[resource.get()];
         let reached = own.where_reached(set);
-        let allowed = reached.allowed(set, resource);
+        let allowed = reached.allowed(set, resource, is_redefined(set, &by_place, resource));
         let change = allowed.with_unfenced(set, &unfenced, resource);
         let unfencing = change.stops_on().filter(|_| change != allowed).map(WaitReason::Unfencing);
         let missing = (reached != allowed).then_some(WaitReason::Quorum);
@@ -94,6 +94,19 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     let roles = induced.role_changes();
     let InducedChanges { changes, by_place, causes, .. } = induced;
     ResourceChanges { by_resource: changes, by_place, causes, roles, unfenced }
+}
+
+/// Returns true if the definition of a resource changed since it was started on a host that can run resources. A connection
+/// by the name of its container's host changes with that.
+fn is_redefined(set: &WorkingSet, by_place: &[ResourceChange], resource: ResourceIdx) -> bool {
+    let details = set.resource(resource);
+    let Some(host) = details.active.filter(|host| set.host(*host).can_run()) else { return false };
+    let replicas = set.bundles.iter().flat_map(|bundle| &bundle.replicas);
+    let is_connection = |inside: ReplicaNode| inside.connection == resource;
+    let mut unnamed = replicas.filter(|replica| replica.address.is_none());
+    let named_by = unnamed.find(|replica| replica.inside.is_some_and(is_connection));
+    let other = named_by.and_then(|replica| by_place[replica.container.get()].runs_on());
+    details.revision.restarts() || other.is_some_and(|other| other != host)
 }
 
 /// Needs of resources in guest nodes for the VMs, and of instances in containers for their connections.
@@ -229,11 +242,6 @@ impl InducedChanges<'_> {
             // A primitive without a place is considered as long as others wait for it. In a circle, a resource can have
             // a place although the clone that it must be with has none.
             let is_promotion = colocation.primary_role == Some(Role::Promoted);
-            if colocation.primary_role == Some(Role::Unpromoted)
-                || colocation.dependent_role == Some(Role::Unpromoted)
-            {
-                continue;
-            }
             let is_thought_of = |part: &ResourceIdx| {
                 is_promotion && self.placed.promoted[part.get()]
                     || !is_promotion && (self.placed.host(*part).is_some() || primary.is_clone())
@@ -249,7 +257,7 @@ impl InducedChanges<'_> {
             let are_simple = parts.iter().all(|part| set.resource(*part).is_primitive());
             if are_simple && parts.iter().any(is_thought_of) && !parts.iter().any(runs) {
                 for member in set.primitives(&colocation.dependent).iter() {
-                    if colocation.dependent_role.is_some() {
+                    if colocation.dependent_role == Some(Role::Promoted) {
                         self.block_promotion(*member);
                         continue;
                     }

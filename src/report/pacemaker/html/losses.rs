@@ -4,8 +4,8 @@ use maud::html;
 
 use super::{PlacementPage, answer, toned};
 use crate::model::number::counted;
-use crate::pacemaker::PlacingError;
 use crate::pacemaker::loss::HostLoss;
+use crate::pacemaker::pinning::ForesightError;
 use crate::report::form::html::grid::{Grid, GridCell, GridRow};
 use crate::report::form::html::words::unbroken;
 use crate::report::form::html::{PageAnswer, Section};
@@ -15,7 +15,7 @@ use crate::report::pacemaker::survive::SurvivalResult;
 
 impl PlacementPage<'_> {
     /// Losses of a node, the worst first.
-    pub(super) fn losses(&self) -> Result<Option<Section>, PlacingError> {
+    pub(super) fn losses(&self) -> Result<Option<Section>, ForesightError> {
         let Some(survival) = self.survival else { return Ok(None) };
         let row = |loss: &HostLoss| GridRow {
             cells: vec![

@@ -15,8 +15,9 @@ use super::transition::rows as action_rows;
 use super::{first_few, optimum, warnings, why};
 use crate::model::number::counted;
 use crate::model::shown::shown_name;
+use crate::pacemaker::pinning::ForesightError;
 use crate::pacemaker::why::PlacementExplainer;
-use crate::pacemaker::{AllPlaced, HostIdx, PlacingError, ResourceIdx, Strategy, Transition, WorkingSet};
+use crate::pacemaker::{AllPlaced, HostIdx, ResourceIdx, Strategy, Transition, WorkingSet};
 use crate::report::form::html::commands::NextAction;
 use crate::report::form::html::grid::{Grid, GridCell, GridRow};
 use crate::report::form::html::words::{lines, unbroken};
@@ -46,7 +47,7 @@ impl PlacementPage<'_> {
     ///
     /// # Errors
     /// Those of placing.
-    pub(crate) fn page(&self) -> Result<ReportPage, PlacingError> {
+    pub(crate) fn page(&self) -> Result<ReportPage, ForesightError> {
         let sections =
             [self.remarks()?, Some(self.resources()?), self.nodes(), self.actions(), self.losses()?];
         let count = |count: usize, noun: &str| counted(count, noun);
@@ -139,7 +140,7 @@ impl PlacementPage<'_> {
     }
 
     /// Warnings, and the proven properties of the best placement.
-    fn remarks(&self) -> Result<Option<Section>, PlacingError> {
+    fn remarks(&self) -> Result<Option<Section>, ForesightError> {
         let over = overcommitted(self.set, self.placed);
         let over = (!over.is_empty()).then(|| format!("More is placed there than fits: {}", over.join(", ")));
         let warnings = warnings::texts(self.set, self.placed, self.plan);
@@ -156,7 +157,7 @@ impl PlacementPage<'_> {
         Ok(Section::of("remarks", "To be noted", Some(body).filter(|_| !lines.is_empty())))
     }
 
-    fn resources(&self) -> Result<Section, PlacingError> {
+    fn resources(&self) -> Result<Section, ForesightError> {
         let explainer = PlacementExplainer::of(self.set, self.strategy, self.placed)?;
         let all: Vec<ResourceIdx> = primitives(self.set).collect();
         let is_explained = all.len().saturating_mul(self.set.hosts.len()) <= EXPLAINED;

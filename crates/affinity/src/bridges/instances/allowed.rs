@@ -40,7 +40,8 @@ impl AllowedHosts {
             let scarce =
                 |kind: AttributeIdx, host: HostIdx| amounts.get(kind) > 0 && !wide.holds_all(kind, host);
             let may = |host: HostIdx| {
-                set.host(host).state.available()
+                set.host(host).guest.is_none()
+                    && set.host(host).state.available()
                     && is_wanted(host)
                     && !measures.unmeasured(set).any(|kind| scarce(kind, host))
             };

@@ -20,10 +20,13 @@ pub(super) fn hold(set: &WorkingSet, movable: MovableResources, units: &mut [Mov
     let unit_of = unit_of(set, units);
     let mut together = vec![None; units.len()];
     let mut needed_by_others = vec![false; units.len()];
-    for colocation in &set.colocations {
+    // Connections to guest nodes go where their VMs go.
+    let is_implied = |one: ResourceIdx| set.is_implied(one) && set.clone_of(one).is_none();
+    for colocation in set.colocations.iter().filter(|one| !is_implied(one.dependent)) {
         tie(set, colocation, &unit_of, units, &mut together);
     }
-    for order in set.orders.iter().filter(|order| order.strength == OrderStrength::Mandatory) {
+    let mandatory = set.orders.iter().filter(|order| order.strength == OrderStrength::Mandatory);
+    for order in mandatory.filter(|order| !is_implied(order.then)) {
         let (first, then) = (unit_of[order.first.get()], unit_of[order.then.get()]);
         let runs = then.is_some() || set.resource(order.then).active.is_some();
         if let Some(at) = first.filter(|_| runs && first != then) {
@@ -40,8 +43,15 @@ pub(super) fn hold(set: &WorkingSet, movable: MovableResources, units: &mut [Mov
 
 /// Tells if a unit can move without interruption. Restarting a fence device elsewhere interrupts nothing.
 fn migrates(set: &WorkingSet, unit: &MovableUnit) -> bool {
-    let members = || unit.members.iter().map(|member| set.resource(*member));
-    members().all(|member| member.allow_migrate || member.fences())
+    let mut members = unit.members.iter();
+    let connection = |machine: ResourceIdx| {
+        let guests = set.hosts.iter().filter_map(|host| host.guest);
+        guests.filter(move |parts| parts.machine == machine).map(|parts| set.resource(parts.connection))
+    };
+    members.all(|member| {
+        let details = set.resource(*member);
+        (details.allow_migrate || details.fences()) && connection(*member).all(|one| one.allow_migrate)
+    })
 }
 
 /// Tells if a unit needs no capacity, so that its host does not matter.

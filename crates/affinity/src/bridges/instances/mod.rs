@@ -27,6 +27,8 @@ words!(
         Unsupported = "unsupported",
         /// It is an instance of a clone.
         Clone = "in a clone",
+        /// It runs on a guest node or a remote node, or belongs to a bundle.
+        Inside = "on a guest or remote node, or in a bundle",
         /// The cluster must not move it, or any resource.
         NotManaged = "not managed",
         /// It is to be stopped.
@@ -116,6 +118,7 @@ pub fn resources_as_instances(set: &WorkingSet, movable: MovableResources) -> Re
     });
     let instances: Vec<RawInstance> = instances.collect();
     charge_clones(set, &mut extra);
+    charge_implied(set, &mut extra);
     for resource in &set.resources {
         resource
             .also_on
@@ -163,6 +166,16 @@ fn units(set: &WorkingSet) -> (Vec<MovableUnit>, BTreeMap<HoldReason, usize>) {
             *others.entry(HoldReason::Stopping).or_default() += members.len();
             continue;
         }
+        let is_inside = |member: &ResourceIdx| {
+            set.resource(*member).active.is_some_and(|host| set.host(host).guest.is_some())
+        };
+        if set.is_implied(resource) || !details.is_clone() && members.iter().any(is_inside) {
+            // The connection to a guest node goes with its VM.
+            if details.in_bundle || !set.is_implied(resource) {
+                *others.entry(HoldReason::Inside).or_default() += members.len();
+            }
+            continue;
+        }
         if details.is_clone() {
             *others.entry(HoldReason::Clone).or_default() += members.len();
             continue;
@@ -191,6 +204,14 @@ fn charge_clones(set: &WorkingSet, extra: &mut [Capacities]) {
                 extra[host.get()].add(&details.utilization);
             }
         }
+    }
+}
+
+/// Subtracts the needs of connections to guest nodes, and of the parts of bundles besides containers.
+fn charge_implied(set: &WorkingSet, extra: &mut [Capacities]) {
+    let is_apart = |one: &ResourceIdx| set.is_implied(*one) && set.clone_of(*one).is_none();
+    for details in set.resource_indices().filter(is_apart).map(|one| set.resource(one)) {
+        details.active.iter().for_each(|host| extra[host.get()].add(&details.utilization));
     }
 }
 

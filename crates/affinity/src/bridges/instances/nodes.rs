@@ -121,7 +121,8 @@ fn raw_node(set: &WorkingSet, host: HostIdx, measures: &Measures, left: &Capacit
         spindle_total: 1,
         spindle_free: 0,
         exclusive_storage: false,
-        offline: !node.state.available(),
+        // Nothing is moved to guest nodes, remote nodes and containers, or away from them.
+        offline: !node.state.available() || node.guest.is_some(),
         outage: if node.state.standby { Outage::Drained } else { Outage::Marked },
         // Any node can be the coordinator.
         master: false,

@@ -2,6 +2,7 @@
 
 use super::super::change::ResourceChange;
 use super::super::needs::Need;
+use super::super::wait::WaitReason;
 use super::state::InducedChanges;
 use crate::index::ResourceIdx;
 use crate::placing::AllPlaced;
@@ -105,9 +106,12 @@ impl InducedChanges<'_> {
         }
     }
 
-    /// Returns true if a resource has a place but does not run there, as something that it needs is missing.
+    /// Returns true if a resource has a place but does not run there, as something that it needs is missing. Missing
+    /// quorum does not count.
     fn lacks_its_place(&self, resource: ResourceIdx) -> bool {
-        self.set.is_managed(resource) && self.of(resource).falls_short_of(self.by_place[resource.get()])
+        self.set.is_managed(resource)
+            && self.causes[resource.get()] != Some(WaitReason::Quorum)
+            && self.of(resource).falls_short_of(self.by_place[resource.get()])
     }
 
     /// Returns true if a resource restarts for a reason of its own, not for others, on a host that is not lost. This

@@ -47,5 +47,23 @@ impl InducedChanges<'_> {
                 }
             }
         }
+        self.follow_lost_connections();
+    }
+
+    /// Stops what runs in a container whose connection is not started again.
+    fn follow_lost_connections(&mut self) {
+        let set = self.set;
+        for (node, parts) in set.machines().filter(|(node, _)| set.host(*node).replica) {
+            let connection = self.of(parts.connection);
+            if !connection.falls_short_of(self.by_place[parts.connection.get()]) {
+                continue;
+            }
+            let placed = self.placed;
+            let is_there = |one: &ResourceIdx| placed.host(*one) == Some(node) && set.is_managed(*one);
+            for resource in set.resource_indices().filter(is_there) {
+                let why = WaitReason::Connection(parts.connection);
+                self.set(resource, self.of(resource).not_started(), why);
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@ use super::super::needs::Need;
 use super::super::wait::WaitReason;
 use super::state::{InducedChanges, InducedRole};
 use crate::index::{HostIdx, ResourceIdx};
-use crate::working_set::{OrderedTask, Requirement, Revision, RunCondition};
+use crate::working_set::{OrderedTask, QuorumPolicy, Requirement, Revision, RunCondition};
 
 impl InducedChanges<'_> {
     /// Changes of the roles of all primitives.
@@ -16,7 +16,8 @@ impl InducedChanges<'_> {
     /// Change of the role of a primitive.
     fn role_change(&self, part: ResourceIdx) -> RoleChange {
         let details = self.set.resource(part);
-        let (was, wanted) = (details.promoted, self.placed.promoted[part.get()]);
+        let needs_quorum = self.set.requirement(part) > Requirement::Nothing;
+        let (was, wanted) = (details.promoted, self.should_be_promoted(part));
         if !self.set.is_managed(part) {
             return RoleChange { ends_promoted: was, ..RoleChange::default() };
         }
@@ -37,8 +38,7 @@ impl InducedChanges<'_> {
         let again = role.again || runs.is_some_and(|host| self.comes_up_with_machine(host));
         let promotes = wanted && runs.is_some() && (!was || demotes && is_own || again);
         // Without quorum, nobody is promoted.
-        let lacks_quorum =
-            self.set.without_quorum.is_some() && self.set.requirement(part) > Requirement::Nothing;
+        let lacks_quorum = needs_quorum && self.set.without_quorum.is_some();
         let is_blocked = role.blocked || lacks_quorum && !was;
         let promoted_on = runs.filter(|_| promotes && !is_blocked);
         RoleChange {
@@ -48,6 +48,13 @@ impl InducedChanges<'_> {
             ends_promoted: promoted_on.is_some() || was && !demotes,
             is_postponed: was && wanted && is_for_agent && promoted_on.is_none(),
         }
+    }
+
+    /// Returns true if a primitive should be promoted on its host. Without quorum, the policy `demote` forbids that.
+    pub(in crate::transition) fn should_be_promoted(&self, part: ResourceIdx) -> bool {
+        let is_demoted = self.set.without_quorum == Some(QuorumPolicy::Demote)
+            && self.set.requirement(part) > Requirement::Nothing;
+        self.placed.promoted[part.get()] && !is_demoted
     }
 
     /// Returns true for a guest node whose VM is started. A promotion there waits for that, and is carried out anew.
@@ -144,7 +151,7 @@ impl InducedChanges<'_> {
     /// Returns true if a primitive stays promoted, or is promoted in this transition or the next one.
     pub(super) fn is_to_be_promoted(&self, part: ResourceIdx) -> bool {
         let role = self.role_change(part);
-        let comes = self.placed.promoted[part.get()]
+        let comes = self.should_be_promoted(part)
             && !self.roles[part.get()].blocked
             && !role.is_blocked
             && self.of(part).runs_on().is_some();
