@@ -4,6 +4,7 @@
 //!         [--tool hbal|hinfo|hail|hspace|hcheck|hroller|hscan|hsqueeze|harep|hplace]
 //!         [--over text|request|rapi|luxi] [--jobs N] [--only CASE|WORD] [--keep DIR] [--stats] [--self]
 //!     cargo test --release --test reference -- --upstream DIR
+//!     cargo test --release --test reference -- --mutations N [--seed N] [--only CASE]
 //!     cargo test --release --test reference -- --tool hplace --simulator-root DIR
 //!
 //! Standard output and exit status must be identical, as must tables and maps on standard error, saved states and
@@ -16,7 +17,8 @@
 //!
 //! hplace is compared with Pacemaker's crm_simulate on clusters of its own. With --tool hplace, --only also takes a word,
 //! and compares the kinds of clusters named with it (--only promotable). With --upstream DIR, only hplace is compared,
-//! on the CIBs in DIR. With --simulator-root DIR, the reference of hplace is the crm_simulate of the system in DIR, run
+//! on the CIBs in DIR. With --mutations N, only hplace is compared, on N mutations of the recorded clusters; other runs
+//! compare a few of them. With --simulator-root DIR, the reference of hplace is the crm_simulate of the system in DIR, run
 //! by chroot, and hplace plays its release.
 
 mod answers;
@@ -87,6 +89,9 @@ use tools::Tool;
 /// Failing cases whose differences are shown.
 const SHOWN: usize = 5;
 
+/// Mutations of recorded clusters in a run that compares everything.
+const MUTATIONS: u64 = 400;
+
 /// The tool whose reference is not one of Ganeti's.
 const PLACEMENT: &str = "hplace";
 
@@ -123,6 +128,8 @@ struct Settings {
     simulator_root: Option<PathBuf>,
     /// Directory with documents on which only hplace is compared.
     upstream: Option<PathBuf>,
+    /// Number of mutations on which only hplace is compared.
+    mutations: Option<u64>,
 }
 
 fn settings() -> Settings {
@@ -146,6 +153,14 @@ fn settings() -> Settings {
                 .value_name("DIR")
                 .conflicts_with_all(["tool", "only"])
                 .help("Compare hplace on the documents in DIR, and nothing else"),
+        )
+        .arg(
+            Arg::new("mutations")
+                .long("mutations")
+                .value_name("N")
+                .value_parser(value_parser!(u64))
+                .conflicts_with_all(["tool", "upstream"])
+                .help("Compare hplace on N mutations of recorded clusters, and nothing else"),
         )
         .arg(
             Arg::new("simulator-root")
@@ -180,6 +195,7 @@ fn settings() -> Settings {
         against_itself: matches.get_flag("self"),
         simulator_root: matches.get_one::<String>("simulator-root").map(PathBuf::from),
         upstream: matches.get_one::<String>("upstream").map(PathBuf::from),
+        mutations: number("mutations"),
     }
 }
 
@@ -198,6 +214,9 @@ fn main() -> ExitCode {
     }
     if let Some(directory) = &settings.upstream {
         return upstream(&settings, directory);
+    }
+    if let Some(count) = settings.mutations {
+        return mutations(&settings, count);
     }
     if settings.only_placement {
         return placement(&settings);
@@ -237,11 +256,38 @@ fn main() -> ExitCode {
     }
 }
 
-/// Compares hplace with crm_simulate on generated clusters.
+/// Compares hplace with crm_simulate on generated clusters, and on mutations of recorded ones.
 fn placement(settings: &Settings) -> ExitCode {
+    // Recorded clusters are those of the installed release.
+    if settings.only.is_none() && settings.simulator_root.is_none() {
+        let status = mutations(settings, MUTATIONS);
+        if status != ExitCode::SUCCESS {
+            return status;
+        }
+    }
     beside_pacemaker(settings, |simulator, work| {
         let only = settings.only.as_ref();
         let counts = hplace::run(simulator, settings.seed, settings.jobs, only, work, &settings.keep)?;
+        Ok((counts.summary(), counts.good()))
+    })
+}
+
+/// Compares hplace with crm_simulate on mutations of recorded clusters.
+fn mutations(settings: &Settings, count: u64) -> ExitCode {
+    beside_pacemaker(settings, |simulator, work| {
+        let only = match settings.only {
+            Some(Only::Case(only)) => Some(only),
+            _ => None,
+        };
+        let counts = hplace::mutations::run(&hplace::mutations::Run {
+            simulator,
+            seed: settings.seed,
+            mutations: count,
+            only,
+            jobs: settings.jobs,
+            work,
+            keep: &settings.keep,
+        })?;
         Ok((counts.summary(), counts.good()))
     })
 }

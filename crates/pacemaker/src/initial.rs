@@ -66,6 +66,7 @@ impl WorkingSet {
         let Some(host) = details.active.filter(|_| details.is_primitive()) else { return };
         let kept = match self.unmanaged_whole(resource) {
             _ if !self.may_manage_by_itself(resource) => vec![resource],
+            Some(_) if self.follows_unmanaged_member(resource, host) => Vec::new(),
             Some(whole) => self.parts_with(whole),
             None => Vec::new(),
         };
@@ -90,10 +91,22 @@ impl WorkingSet {
         }
     }
 
+    /// Pacemaker quirk: a group is not kept on a host if the history there has an unmanaged member before the managed one.
+    fn follows_unmanaged_member(&self, resource: ResourceIdx, host: HostIdx) -> bool {
+        let details = self.resource(resource);
+        let Some(group) = details.group else { return false };
+        self.resource(group).members.iter().any(|member| {
+            let other = self.resource(*member);
+            other.active == Some(host)
+                && other.position_in_history < details.position_in_history
+                && !self.may_manage_by_itself(*member)
+        })
+    }
+
     /// The group or clone around a primitive that is unmanaged, the inner one first.
     fn unmanaged_whole(&self, resource: ResourceIdx) -> Option<ResourceIdx> {
         let wholes = [self.resource(resource).group, self.clone_of(resource)];
-        wholes.into_iter().flatten().find(|whole| !self.frozen && !self.may_manage_by_itself(*whole))
+        wholes.into_iter().flatten().find(|whole| !self.may_manage_by_itself(*whole))
     }
 
     /// Score of a host's health for a resource. One that may run on unhealthy hosts loses nothing by it.

@@ -82,12 +82,19 @@ pub enum Revision {
     Parameters,
     /// The agent: it is restarted.
     Agent,
+    /// The agent and parameters: it is restarted.
+    AgentAndParameters,
 }
 
 impl Revision {
     /// Returns true if the change restarts the resource.
     pub(crate) fn restarts(self) -> bool {
-        matches!(self, Revision::Parameters | Revision::Agent)
+        self >= Revision::Parameters
+    }
+
+    /// Returns true if the agent is another one.
+    pub(crate) fn has_other_agent(self) -> bool {
+        self >= Revision::Agent
     }
 
     /// The changed thing in one word; `None` without a change.
@@ -95,7 +102,7 @@ impl Revision {
         match self {
             Revision::None => None,
             Revision::Reload | Revision::Parameters => Some("parameters"),
-            Revision::Agent => Some("agent"),
+            Revision::Agent | Revision::AgentAndParameters => Some("agent"),
         }
     }
 }
@@ -162,6 +169,8 @@ pub struct Resource {
     pub released: bool,
     /// The host whose status first told where a primitive runs, which may be another host.
     pub known_by: Option<HostIdx>,
+    /// The position of a primitive in the history of the host on which it runs.
+    pub position_in_history: usize,
     /// The condition in which it runs there.
     pub condition: RunCondition,
     /// True for a container in which something runs that cannot be reached any more.
@@ -241,6 +250,7 @@ impl Resource {
             kept_on: Vec::new(),
             released: false,
             known_by: None,
+            position_in_history: 0,
             condition: RunCondition::Sound,
             lost_inside: false,
             failed_inside: false,

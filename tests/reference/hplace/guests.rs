@@ -8,11 +8,11 @@ use super::cib::RACKS;
 use super::cib::cib_text::{attributes, history};
 
 /// The agent of connections to guest nodes.
-const REMOTE: &str = r#"class="ocf" provider="pacemaker" type="remote""#;
+pub(super) const REMOTE: &str = r#"class="ocf" provider="pacemaker" type="remote""#;
 
 /// A primitive outside clones that is no fencing device, with its guest node, if it has one.
-struct Candidate {
-    id: String,
+pub(super) struct Candidate {
+    pub(super) id: String,
     /// Its start tag.
     head: String,
     guest: Option<&'static str>,
@@ -80,7 +80,7 @@ fn guests(machines: &[Candidate]) -> impl Iterator<Item = (&Candidate, &'static 
     machines.iter().filter_map(|machine| Some((machine, machine.guest?)))
 }
 
-fn candidates(xml: &str) -> Vec<Candidate> {
+pub(super) fn candidates(xml: &str) -> Vec<Candidate> {
     const TAG: &str = "<primitive ";
     let mut found = Vec::new();
     for (at, _) in xml.match_indices(TAG) {
@@ -95,7 +95,7 @@ fn candidates(xml: &str) -> Vec<Candidate> {
 }
 
 /// The same CIB with the guest node possibly in the list of nodes.
-fn with_element(xml: &str, guest: &str, random: &mut Random) -> String {
+pub(super) fn with_element(xml: &str, guest: &str, random: &mut Random) -> String {
     if random.chance(0.4) {
         return xml.to_owned();
     }
@@ -147,7 +147,7 @@ fn on_node(operations: &str) -> &str {
 }
 
 /// The same CIB with a resource's history moved from its first active node to a guest node.
-fn moved(xml: &str, resource: &str, guest: &str, state: &mut String) -> String {
+pub(super) fn moved(xml: &str, resource: &str, guest: &str, state: &mut String) -> String {
     const END: &str = "</lrm_resource>";
     let begin = format!(r#"<lrm_resource id="{resource}" "#);
     for (at, _) in xml.match_indices(&begin) {
@@ -163,7 +163,7 @@ fn moved(xml: &str, resource: &str, guest: &str, state: &mut String) -> String {
 }
 
 /// The same CIB in which some locations concern guest nodes, or distinguish them from other nodes.
-fn located(xml: &str, guests: &[&str], random: &mut Random) -> String {
+pub(super) fn located(xml: &str, guests: &[&str], random: &mut Random) -> String {
     const TAG: &str = "<rsc_location ";
     let mut parts = xml.split(TAG);
     let mut text = parts.next().unwrap_or_default().to_owned();

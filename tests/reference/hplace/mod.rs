@@ -7,10 +7,13 @@ mod cib;
 mod graph;
 mod guests;
 mod losses;
+pub mod mutations;
 mod promotables;
 mod rarer;
+mod remotes;
 pub mod simulator;
 mod summary;
+mod tree;
 pub mod upstream;
 
 use std::fs;
@@ -34,8 +37,9 @@ const SMALL: u64 = 1000;
 const LARGE: u64 = 10;
 /// Small clusters with special features, which follow. The entries combine clones, failed or unfinished operations,
 /// resources on several nodes, migrations that have begun, configurations changed since the start of resources, rare
-/// features, guest nodes, promotable clones, tickets, instances that are told apart, bundles, and losses of nodes.
-const SPECIAL: [Special; 18] = [
+/// features, guest nodes, promotable clones, tickets, instances that are told apart, bundles, losses of nodes, and
+/// remote nodes.
+const SPECIAL: [Special; 19] = [
     Special { clones: true, most: 2, ..Special::of("with clones") },
     Special { failures: true, most: 1, ..Special::of("with failed operations") },
     Special { clones: true, failures: true, most: 3, ..Special::of("with both") },
@@ -96,6 +100,7 @@ const SPECIAL: [Special; 18] = [
         most: 8,
         ..Special::of("that lose nodes, with bundles")
     },
+    Special { clones: true, remotes: true, most: 3, ..Special::of("with remote nodes") },
 ];
 /// Most differences from Pacemaker 3.0 in percent, of clusters without special features and of all others. Not all of its
 /// rules are known (docs/pacemaker-support.md).
@@ -158,6 +163,7 @@ struct Special {
     bundles: bool,
     /// True if losses of nodes are compared, instead of the placement.
     losses: bool,
+    remotes: bool,
     /// Most differences in percent.
     most: u64,
 }
@@ -179,6 +185,7 @@ impl Special {
             told_apart: false,
             bundles: false,
             losses: false,
+            remotes: false,
             most: 0,
         }
     }
@@ -354,10 +361,18 @@ pub fn run(
             if with_bundles {
                 text = bundles::with_bundle(&text, &mut random);
             }
+            let with_remotes = special.is_some_and(|at| SPECIAL[at].remotes);
+            if with_remotes {
+                text = remotes::with_remote_nodes(&text, &mut random);
+            }
             fs::write(&file, text)?;
+            // With remote nodes, hplace refuses some graphs.
+            let by_summary = with_guests.is_some()
+                || with_bundles
+                || with_remotes && ours(simulator, &file, &["--dot"])?.status.code() == Some(1);
             let verdict = match special.is_some_and(|at| SPECIAL[at].losses) {
                 true => losses::compare(simulator, &file)?,
-                false => compare(simulator, &file, with_guests.is_some() || with_bundles)?,
+                false => compare(simulator, &file, by_summary)?,
             };
             let mut counts = counts.lock().expect("no thread panics while counting");
             let counts = match special {

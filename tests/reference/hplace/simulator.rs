@@ -15,6 +15,11 @@ const FORMER: [(&str, &str); 2] = [
     ("pcmk__assign_resource: ", "pcmk__finalize_assignment: "),
 ];
 
+/// Seconds after which a crm_simulate that does not end is stopped. It needs less than one for most documents.
+const MOST_SECONDS: &str = "60";
+/// The exit status of `timeout` in that case.
+const TIMED_OUT: i32 = 124;
+
 /// A crm_simulate.
 #[derive(Debug, Clone)]
 pub struct Simulator {
@@ -51,10 +56,10 @@ impl Simulator {
         self.release
     }
 
-    /// Its answer about a document; `None` if an assertion of it fails.
+    /// Its answer about a document; `None` if an assertion of it fails, or if it does not end.
     ///
     /// # Errors
-    /// Fails if it cannot be run, or if files cannot be read or written.
+    /// Fails if it cannot be run, if it refuses the document (`InvalidData`), or if files cannot be read or written.
     pub fn answer(&self, file: &Path) -> io::Result<Option<Answer>> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -76,8 +81,12 @@ impl Simulator {
             // crm_simulate does not write a graph if it fails.
             let _ = fs::remove_file(file);
         }
-        if output.status.signal().is_some() {
+        if output.status.signal().is_some() || output.status.code() == Some(TIMED_OUT) {
             return Ok(None);
+        }
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(io::Error::new(io::ErrorKind::InvalidData, said));
         }
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         Ok(Some(Answer { text: in_former_words(&text), dot: graph? }))
@@ -98,10 +107,14 @@ impl Simulator {
 
     fn output(&self, arguments: &[&str]) -> io::Result<Output> {
         let mut command = match &self.root {
-            None => Command::new("crm_simulate"),
+            None => {
+                let mut command = Command::new("timeout");
+                command.args([MOST_SECONDS, "crm_simulate"]);
+                command
+            }
             Some(root) => {
                 let mut command = Command::new("chroot");
-                command.arg(root).arg("crm_simulate");
+                command.arg(root).args(["timeout", MOST_SECONDS, "crm_simulate"]);
                 command
             }
         };

@@ -94,17 +94,19 @@ impl PastOutcome {
             return self.migrate(operation, rules.of(key, fencing), migration);
         }
         match operation.status {
-            // Cancelled operations, and pending ones other than starts, do not tell where it runs.
+            // Cancelled operations, and pending ones other than starts and promotions, do not tell where it runs.
             1 => return,
             -1 if key.name == "start" => {
-                (self.active, self.starting) = (true, true);
+                (self.active, self.starting, self.promoted) = (true, true, false);
                 self.forgive();
                 return;
             }
-            -1 => {
-                self.promoted |= key.name == "promote";
+            -1 if key.name == "promote" => {
+                (self.active, self.promoted) = (true, true);
+                self.leave_beyond(PROMOTED);
                 return;
             }
+            -1 => return,
             _ => {}
         }
         let (probes, judged) = (operation.probes(), operation.is_judged());

@@ -7,7 +7,7 @@ use roxmltree::Node;
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::{is_true, leading};
-use super::super::working_set::{GuestParts, HostState, Requirement, Resource, RunCondition};
+use super::super::working_set::{GuestParts, HostState, Requirement, Resource, Revision, RunCondition};
 use super::Reader;
 use super::document::{child, children, id};
 use super::history::RecordedState;
@@ -32,6 +32,11 @@ const BLOCKED: &str = "the machine of a guest node that nobody touches before so
 const UNMANAGED: &str = "the machine of a guest node that is not managed";
 const WITHOUT_QUORUM: &str = "the machine of a guest node, without quorum";
 const STUCK: &str = "the machine of a guest node to which the connection could not be stopped";
+
+/// Meta attributes of a VM, and the parameters of the connection to its guest node that they are.
+const CONNECTION_PARAMETERS: [(&str, &str); 2] = [("remote-addr", "addr"), ("remote-port", "port")];
+/// Timeout of the monitors of connections, in milliseconds.
+const CONNECTION_TIME_LIMIT: u64 = 30_000;
 
 /// A guest node while it is read.
 #[derive(Debug, Clone)]
@@ -176,10 +181,21 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.name_unclear(guest, managed && linked, [&machine, &places]);
         self.settle_on(&mut connection, &places, None);
         connection.failed_on = self.banned_from(guest.name, threshold, &rules, &places);
+        connection.revision = self.revision_of_connection(&connection, &draft.metas);
         self.settle_guest(guest, host, [&machine, &places], &mut connection);
         self.set.hosts[host.get()].state.shutting_down |=
             self.set.host(host).state.online && draft.resource.stopped;
         Ok((connection, [&machine, &places].iter().all(|place| !place.active.is_empty())))
+    }
+
+    /// Change of the connection to a guest node since it was started, by the meta attributes of the VM.
+    fn revision_of_connection(&self, connection: &Resource, metas: &Properties<'a>) -> Revision {
+        let parameters: Vec<(&'static str, String)> = CONNECTION_PARAMETERS
+            .iter()
+            .filter_map(|(meta, name)| Some((*name, metas.get(meta)?.to_owned())))
+            .collect();
+        let revision = |host| self.revision_of_implied(connection, &parameters, CONNECTION_TIME_LIMIT, host);
+        connection.active_hosts().map(revision).max().unwrap_or_default()
     }
 
     /// Reads the VM of a guest node. Unsupported parts of it are reported later.

@@ -33,7 +33,8 @@ pub(super) struct KeptOperation {
     pub(super) status: i64,
     pub(super) code: i64,
     pub(super) expected: Option<i64>,
-    /// The name of the host at the other end of a live migration.
+    /// The names of the hosts at this end of a live migration, and at the other.
+    pub(super) own_end: String,
     pub(super) peer: String,
     /// Time when its result changed last, in seconds since 1970.
     pub(super) changed: Option<i64>,

@@ -60,8 +60,15 @@ impl MigrationOutcome {
                 other.filter(|_| operation.name == "migrate_to").map(|other| other.host),
             );
         }
-        let is_online = other.is_some_and(|other| other.online);
         let arrives = operation.name == "migrate_from";
+        // A resource that was sent from another host, or to none, tells nothing but its failure.
+        if !arrives && (operation.own_end != here.name || operation.peer.is_empty()) {
+            return match operation.is_done() {
+                true => MigrationOutcome::Over,
+                false => MigrationOutcome::FailedHere(None),
+            };
+        }
+        let is_online = other.is_some_and(|other| other.online);
         let counterpart = counterpart(known.unwrap_or_default(), here.name, !arrives);
         // Operations after a successful migration tell more than the migration.
         let moved_on = counterpart

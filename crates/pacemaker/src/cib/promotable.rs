@@ -6,12 +6,12 @@ use super::super::index::HostIdx;
 use super::super::number::leading;
 use super::super::promotion::{HostWishes, Promotion};
 use super::super::score::AllocationScore;
-use super::Reader;
 use super::failures::{DEGRADED, PROMOTED};
 use super::health::score_of;
-use super::history::NameMark;
+use super::history::{NameMark, RecordedState};
 use super::properties::Properties;
 use super::roles::is_unpromoted;
+use super::{HostRecord, Reader};
 
 /// The instances of a clone.
 pub(super) struct Instances<'a> {
@@ -191,11 +191,11 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Histories of a primitive by host, in the order of the status.
+    /// Histories of a primitive by host, in the order of the status. One in which it is still looked for tells nothing.
     fn part_histories(&self, part: &PartTraces) -> Vec<PartHistory> {
         let mut names: Vec<Vec<String>> = vec![Vec::new(); self.set.hosts.len()];
         for copy in &part.copies {
-            for record in self.records_of(copy) {
+            for record in self.records_of(copy).iter().filter(|record| !is_sought(record)) {
                 let here = &mut names[record.host.get()];
                 if here.last() != Some(copy) {
                     here.push(copy.clone());
@@ -246,5 +246,15 @@ impl Reader<'_, '_> {
             }
             wishes
         })
+    }
+}
+
+/// Returns true if a resource was only looked for on a host, and that has not ended.
+fn is_sought(record: &HostRecord<'_>) -> bool {
+    match &record.history.recorded_state {
+        RecordedState::Unsettled(operations) => {
+            operations.iter().all(|operation| operation.probes() && operation.is_pending())
+        }
+        _ => false,
     }
 }

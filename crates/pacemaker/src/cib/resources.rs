@@ -259,6 +259,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             let here = self.records_of(&name).iter().find(|record| record.host == host);
             resource.unpromoted = here.is_some_and(|record| record.history.unpromoted);
         }
+        let there = self.records_of(&name).iter().find(|record| Some(record.host) == resource.active);
+        resource.position_in_history = there.map(|record| record.position).unwrap_or_default();
         resource.last_host = self.last_host(&name);
         resource.blocked_by_failure = resource.managed && place.blocked;
         resource.managed &= !place.blocked;
@@ -377,6 +379,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             kept_on: Vec::new(),
             released: false,
             known_by: None,
+            position_in_history: 0,
             condition: RunCondition::Sound,
             lost_inside: false,
             failed_inside: false,

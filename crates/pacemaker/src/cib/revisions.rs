@@ -61,16 +61,18 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         let here = self.records_of(name).iter().filter(|record| record.host == host);
         let revisions = here.map(|HostRecord { history, .. }| {
-            if history.agent != agent {
-                return Revision::Agent;
-            }
             let changed = |noted: &NotedParameters| judged(noted, &now(noted.key()));
             // Only monitors are repeated.
             let counts = |noted: &&NotedParameters| {
                 let key = noted.key();
                 key.interval == 0 || key.name == "monitor"
             };
-            history.noted.iter().filter(counts).map(changed).max().unwrap_or_default()
+            let of_parameters = history.noted.iter().filter(counts).map(changed).max().unwrap_or_default();
+            match (history.agent == agent, of_parameters) {
+                (true, of_parameters) => of_parameters,
+                (false, Revision::Parameters) => Revision::AgentAndParameters,
+                (false, _) => Revision::Agent,
+            }
         });
         revisions.max().unwrap_or_default()
     }

@@ -61,7 +61,7 @@ impl ResourceChange {
                 condition => condition == RunCondition::Supposed,
             };
             // A resource cannot migrate to another agent.
-            details.allow_migrate && can_go && details.revision != Revision::Agent && is_left
+            details.allow_migrate && can_go && !details.revision.has_other_agent() && is_left
         };
         match (details.active, placed.host(resource)) {
             (None, None) => ResourceChange::Idle,
@@ -255,6 +255,15 @@ pub struct RoleChange {
     pub is_blocked: bool,
     /// True if it is promoted in the end.
     pub ends_promoted: bool,
+    /// True if it restarts for another agent, which leaves its promotion to the next transition.
+    pub is_postponed: bool,
+}
+
+impl RoleChange {
+    /// Returns true if others find it promoted in the end.
+    pub(super) fn counts_as_promoted(self) -> bool {
+        self.ends_promoted || self.is_postponed
+    }
 }
 
 /// Changes of all resources, and causes of those that do not follow from the resource's own place.

@@ -17,7 +17,7 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
         // For a clone or a group, its beginning counts.
         let started: Vec<StepIdx> = choice.firsts.iter().filter_map(start).collect();
         let runs = |part: ResourceIdx| match is_promotion {
-            true => changes.roles.get(part.get()).is_some_and(|role| role.ends_promoted),
+            true => changes.roles.get(part.get()).is_some_and(|role| role.counts_as_promoted()),
             false => changes.get(part).lasts_on(set).is_some(),
         };
         let stays = |first: &&ResourceIdx| start(first).is_none() && ChoiceOrder::counts(set, **first, runs);

@@ -180,7 +180,7 @@ impl InducedChanges<'_> {
         if !is_member && firsts().any(|first| self.is_missing(need, *first)) {
             // Pacemaker also sends migrating resources to a guest node that does not come up.
             let is_sent = now.migrates() && matches!(need.why, WaitReason::Machine(_));
-            return if is_sent { now } else { now.without_needed(need.symmetrical) };
+            return if is_sent { now } else { self.without_needed(resource, need.symmetrical) };
         }
         let stops = |first: ResourceChange| first.goes_down() || (is_group(need.first) && first.migrates());
         match now {
@@ -201,6 +201,17 @@ impl InducedChanges<'_> {
                 ResourceChange::Move { from, to }
             }
             _ => now,
+        }
+    }
+
+    /// The change of a resource if something that it needs does not run. A start under way goes on, or ends with a stop if
+    /// the order is `symmetrical`.
+    fn without_needed(&self, resource: ResourceIdx, symmetrical: bool) -> ResourceChange {
+        let (now, details) = (self.of(resource), self.set.resource(resource));
+        match details.active.filter(|_| now.goes_on(details)) {
+            Some(host) if symmetrical => ResourceChange::Stop(host),
+            Some(_) => now,
+            None => now.without_needed(symmetrical),
         }
     }
 
@@ -254,7 +265,7 @@ impl InducedChanges<'_> {
                     if !set.is_managed(*member) {
                         continue;
                     }
-                    let change = self.of(*member).not_started();
+                    let change = self.without_needed(*member, true);
                     self.set(*member, change, WaitReason::Colocation(at));
                 }
             }

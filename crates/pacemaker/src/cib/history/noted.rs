@@ -43,15 +43,18 @@ impl NotedParameters {
     }
 }
 
-/// The starts, arrivals and probes of a resource since its last start, arrival or stop. Operations are in the order of
-/// their calls.
+/// The starts, arrivals, promotions and probes of a resource since it came: since its last start or arrival, or else its
+/// last change of roles, or else its last stop. Operations are in the order of their calls.
 pub(super) fn since_it_came<'o, 'a>(
     operations: &'o [PastOperation<'a>],
 ) -> impl Iterator<Item = &'o PastOperation<'a>> {
     let came = |operation: &PastOperation<'_>| matches!(operation.name(), b"start" | b"migrate_from");
-    let first =
-        operations.iter().rposition(|operation| came(operation) || operation.name() == b"stop").unwrap_or(0);
-    operations[first..].iter().filter(move |operation| {
-        came(operation) || operation.name() == b"monitor" && !operation.is_recurring()
+    let has_role = |operation: &PastOperation<'_>| matches!(operation.name(), b"promote" | b"demote");
+    let stopped = operations.iter().rposition(|operation| operation.name() == b"stop").unwrap_or(0);
+    let since = &operations[stopped..];
+    let first = since.iter().rposition(came).or_else(|| since.iter().rposition(has_role)).unwrap_or(0);
+    since[first..].iter().filter(move |operation| {
+        let is_probe = operation.name() == b"monitor" && !operation.is_recurring();
+        came(operation) || operation.name() == b"promote" || is_probe
     })
 }

@@ -159,14 +159,16 @@ impl PastOperation<'_> {
     }
 
     pub(super) fn keep(&self) -> KeptOperation {
-        let peer = self.0[if self.name() == b"migrate_from" { 8 } else { 6 }];
+        let (own, peer) = if self.name() == b"migrate_from" { (6, 8) } else { (8, 6) };
+        let text = |at: usize| String::from_utf8_lossy(self.0[at]).into_owned();
         KeptOperation {
             name: String::from_utf8_lossy(self.name()).into_owned(),
             interval: self.interval(),
             status: self.status(),
             code: self.code(),
             expected: self.expected(),
-            peer: String::from_utf8_lossy(peer).into_owned(),
+            own_end: text(own),
+            peer: text(peer),
             changed: self.changed(),
             forgotten: false,
         }

@@ -272,7 +272,7 @@ impl TransitionChecker<'_> {
         let task = if is_promotion { Promote } else { Start };
         let runs = |first: &&ResourceIdx| {
             let runs = |part: &ResourceIdx| match is_promotion {
-                true => self.transition.changes.roles[part.get()].ends_promoted,
+                true => self.transition.changes.roles[part.get()].counts_as_promoted(),
                 false => self.comes_or_waits(*part),
             };
             set.resource(**first).is_group() || set.primitives(first).iter().any(runs)

@@ -21,7 +21,7 @@ impl TransitionChecker<'_> {
                 let change = self.change(part);
                 let is_there = change.runs_on().is_some() && change.runs_on() == placed.host(part);
                 let wanted = placed.promoted[part.get()] && !set.demotes_for_lack_of_quorum(part);
-                let is_as_placed = role.ends_promoted == wanted || role.is_blocked;
+                let is_as_placed = role.ends_promoted == wanted || role.is_blocked || role.is_postponed;
                 // A restart for another resource can cost the role.
                 let named = self.transition.changes.causes[part.get()].is_some();
                 let is_held = matches!(change, ResourceChange::Held(_));
@@ -60,7 +60,8 @@ impl TransitionChecker<'_> {
         let firsts = set.primitives(&order.first).into_owned();
         let staying: Vec<ResourceIdx> =
             firsts.iter().copied().filter(|first| !self.change(*first).migrates()).collect();
-        let ends_promoted = |part: &ResourceIdx| self.transition.changes.roles[part.get()].ends_promoted;
+        let ends_promoted =
+            |part: &ResourceIdx| self.transition.changes.roles[part.get()].counts_as_promoted();
         let is_met = first_task == Start || firsts.iter().any(ends_promoted);
         for then in set.primitives(&order.then).iter() {
             let change = self.change(*then);

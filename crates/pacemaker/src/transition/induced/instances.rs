@@ -77,7 +77,7 @@ impl InducedChanges<'_> {
             return now;
         }
         if !instances().any(runs) {
-            return now.without_needed(need.symmetrical);
+            return self.without_needed(resource, need.symmetrical);
         }
         let is_wanted_here = |part: ResourceIdx| here.is_some() && self.placed.host(part) == here;
         let interrupts = |part: ResourceIdx| {

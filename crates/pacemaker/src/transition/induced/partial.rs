@@ -23,7 +23,7 @@ impl InducedChanges<'_> {
             };
             let running = choice.firsts.iter().filter(is_there).count();
             for member in set.primitives(then).iter().filter(|_| running < choice.enough) {
-                self.set(*member, self.of(*member).not_started(), why);
+                self.set(*member, self.without_needed(*member, true), why);
             }
         }
     }

@@ -5,7 +5,7 @@ use super::super::needs::Need;
 use super::super::wait::WaitReason;
 use super::state::{InducedChanges, InducedRole};
 use crate::index::{HostIdx, ResourceIdx};
-use crate::working_set::{OrderedTask, Requirement};
+use crate::working_set::{OrderedTask, Requirement, Revision, RunCondition};
 
 impl InducedChanges<'_> {
     /// Changes of the roles of all primitives.
@@ -25,10 +25,15 @@ impl InducedChanges<'_> {
         let role = self.roles[part.get()];
         let demotes = was && !matches!(change, ResourceChange::Held(_));
         let demotes = demotes && (change.stops_on().is_some() || !wanted || details.demoted);
-        // A restart for others leaves the promotion to the next transition, but for the container it does not.
+        // A restart for others, or for another agent, leaves the promotion to the next transition. A restart for the
+        // container does not.
         let by_place = self.by_place[part.get()];
         let in_bundle = details.instance_of.is_some_and(|clone| self.set.resource(clone).in_bundle);
-        let is_own = by_place.stops_on().is_some() || details.demoted || in_bundle;
+        let is_for_agent = matches!(by_place, ResourceChange::Restart(_))
+            && details.condition == RunCondition::Sound
+            && details.revision == Revision::Agent
+            && !details.runs_too_often();
+        let is_own = by_place.stops_on().is_some() && !is_for_agent || details.demoted || in_bundle;
         let runs = change.runs_on().filter(|host| self.placed.host(part) == Some(*host));
         let again = role.again || runs.is_some_and(|host| self.comes_up_with_machine(host));
         let promotes = wanted && runs.is_some() && (!was || demotes && is_own || again);
@@ -41,6 +46,7 @@ impl InducedChanges<'_> {
             promoted_on,
             is_blocked: promotes && is_blocked && !was,
             ends_promoted: promoted_on.is_some() || was && !demotes,
+            is_postponed: was && wanted && is_for_agent && promoted_on.is_none(),
         }
     }
 
@@ -115,7 +121,7 @@ impl InducedChanges<'_> {
                 on.is_some() && (goes_by_all || is_here(self.beneath(on)))
             };
             let change = match now {
-                _ if !firsts.iter().any(is_promoted) => now.without_needed(need.symmetrical),
+                _ if !firsts.iter().any(is_promoted) => self.without_needed(*member, need.symmetrical),
                 ResourceChange::Stay(host) | ResourceChange::Start(host)
                     if need.symmetrical && self.has_begun(*member) && firsts.iter().any(promotes) =>
                 {
@@ -155,6 +161,6 @@ impl InducedChanges<'_> {
     fn counts_as_promoted(&self, part: ResourceIdx) -> bool {
         let details = self.set.resource(part);
         let is_shown = details.group.is_none() || self.set.is_managed(part);
-        self.role_change(part).ends_promoted && !details.kept_by_ticket && is_shown
+        self.role_change(part).counts_as_promoted() && !details.kept_by_ticket && is_shown
     }
 }
