@@ -172,7 +172,7 @@ fn search_within_pool(
     let mut archive = Archive::default();
     archive.offer(&home);
     let sane = home.now().score.is_finite() && !terrain.online.is_empty() && !terrain.mobiles.is_empty();
-    let floor = if sane { bounds::floor(&terrain) } else { f64::NEG_INFINITY };
+    let mut floor = if sane { bounds::floor(&terrain, f64::INFINITY, deadline) } else { f64::NEG_INFINITY };
     let allowed = usize::try_from(limits.moves).ok().filter(|most| *most < terrain.mobiles.len());
     let limited = allowed.filter(|_| sane).map(|most| bounds::line(&terrain, floor, most, deadline));
     let deviations = home.deviations();
@@ -191,11 +191,16 @@ fn search_within_pool(
     }
     let move_cost = move_cost(deep, deviations, &archive);
     let most = line.last().map_or(0, |last| last.moves);
-    let bounds = match limited {
+    let mut bounds = match limited {
         Some(line) => line,
         None if sane => bounds::line(&terrain, floor, most, deadline),
         None => MoveLine::unknown(),
     };
+    let best = line.iter().map(|point| point.score).fold(f64::INFINITY, f64::min);
+    if sane && floor < best && deadline.reached().is_none() {
+        floor = floor.max(bounds::floor(&terrain, best, deadline));
+        bounds.raise(floor);
+    }
     for point in &mut line {
         // If a bound is above the score that was found, that is a rounding error.
         point.bound = bounds.after(point.moves).min(point.score);

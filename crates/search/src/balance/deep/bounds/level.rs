@@ -3,6 +3,8 @@
 /// One lane of the online nodes, in the unit of its amounts (MiB, virtual CPUs, ...).
 #[derive(Debug, Clone)]
 pub(super) struct LaneColumn {
+    /// 1, or -1 if all amounts are reversed: free resources fall when something arrives.
+    pub sign: f64,
     /// For each node, the amount that cannot move.
     pub fixed: Vec<f64>,
     /// For each node, the factor from amounts to values.
@@ -133,7 +135,13 @@ mod tests {
     use super::*;
 
     fn column(fixed: &[f64], scales: &[f64], items: &[f64]) -> LaneColumn {
-        LaneColumn { fixed: fixed.to_vec(), scales: scales.to_vec(), items: items.to_vec(), optional: 0.0 }
+        LaneColumn {
+            sign: 1.0,
+            fixed: fixed.to_vec(),
+            scales: scales.to_vec(),
+            items: items.to_vec(),
+            optional: 0.0,
+        }
     }
 
     /// The least deviation over all ways to distribute the items.

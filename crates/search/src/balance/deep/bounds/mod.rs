@@ -1,20 +1,35 @@
 //! Lower bounds of the score of any placement. docs/bounds.md has the proofs.
 
+mod backing;
 mod counts;
 mod level;
+mod levels;
 mod reserves;
 mod tangent;
 
 use super::arrangement::Arrangement;
 use super::terrain::{SlotStanding, Terrain};
+use crate::Deadline;
 use level::{LaneColumn, least_deviation};
 pub(crate) use tangent::{MoveLine, line};
 
 /// Margin for rounding, as a share of a bound: many times the error in sums over 10,000 nodes.
 const ROUNDING: f64 = 1e-11;
 
-/// Lower bound of the score of any placement, with any number of moves.
-pub(crate) fn floor(terrain: &Terrain<'_>) -> f64 {
+/// Lower bound of one lane's deviation, and what of the lane cannot move.
+#[derive(Debug, Clone)]
+struct LaneFloor {
+    /// Position of the lane in the terrain.
+    lane: usize,
+    /// The least deviation.
+    least: f64,
+    /// For each online node, the amount that cannot move.
+    fixed: Vec<f64>,
+}
+
+/// Lower bound of the score of any placement, with any number of moves. At the deadline it ends early and is weaker. It is
+/// tighter if `known`, the score of a placement, is good; without one, that is infinite.
+pub(crate) fn floor(terrain: &Terrain<'_>, known: f64, deadline: &Deadline) -> f64 {
     if terrain.online.is_empty() {
         return f64::NEG_INFINITY;
     }
@@ -22,6 +37,7 @@ pub(crate) fn floor(terrain: &Terrain<'_>) -> f64 {
     let reserve = counts::reserve(terrain);
     // `beyond` is the excess of the joint bound of one lane and the reserves over their separate bounds.
     let (mut deviations, mut beyond) = (0.0, 0.0_f64);
+    let mut lanes = Vec::new();
     for k in (0..terrain.width()).filter(|k| Some(*k) != terrain.lanes.reserve) {
         // One column at a time, since that of a million instances takes megabytes.
         let Some(column) = column(&start, k) else { continue };
@@ -31,10 +47,18 @@ pub(crate) fn floor(terrain: &Terrain<'_>) -> f64 {
         if let Some(together) = reserves::together(terrain, k, &column, least, reserve) {
             beyond = beyond.max(together - part - reserve);
         }
+        let fixed = column.fixed.iter().map(|amount| amount * column.sign).collect();
+        lanes.push(LaneFloor { lane: k, least, fixed });
     }
-    let sum = terrain.constant + deviations + counts::unavoidable(terrain) + reserve + beyond;
+    let others = terrain.constant + counts::unavoidable(terrain);
     // Affinity keys can have negative costs, so the parts can be larger than their sum.
     let keys = counts::keys(terrain);
+    let mut parts = deviations + reserve + beyond;
+    let margin = ROUNDING * (known.abs() + others.abs() + keys.abs());
+    if let Some(by_levels) = levels::together(terrain, lanes, known - others - keys + margin, deadline) {
+        parts = parts.max(by_levels);
+    }
+    let sum = others + parts;
     sum + keys - ROUNDING * (sum.abs() + keys.abs())
 }
 
@@ -84,5 +108,5 @@ fn column(start: &Arrangement<'_>, k: usize) -> Option<LaneColumn> {
     let fixed =
         |(slot, scale): (&u32, &f64)| sign * (start.raw_value(*slot, k) / scale - at_home[*slot as usize]);
     let fixed = terrain.online.iter().zip(&scales).map(fixed).collect();
-    Some(LaneColumn { fixed, scales, items, optional: sign * optional })
+    Some(LaneColumn { sign, fixed, scales, items, optional: sign * optional })
 }

@@ -207,8 +207,13 @@ mod tests {
 
     #[test]
     fn disks_take_nodes() {
-        let column =
-            LaneColumn { fixed: vec![0.0; 4], scales: vec![0.5; 4], items: vec![1.0; 8], optional: 0.0 };
+        let column = LaneColumn {
+            sign: 1.0,
+            fixed: vec![0.0; 4],
+            scales: vec![0.5; 4],
+            items: vec![1.0; 8],
+            optional: 0.0,
+        };
         let holders = Holders::of(&column, 0.5);
         // Two for each node: five take three nodes, or two if those have 2.5 each and the others 1.5.
         assert_eq!(holders.fewest(5.0, 0.0), 3);

@@ -4,6 +4,7 @@
 use rayon::prelude::*;
 
 use super::ROUNDING;
+use super::backing::{Backing, Response};
 use crate::Deadline;
 use crate::balance::deep::arrangement::Arrangement;
 use crate::balance::deep::terrain::{NOWHERE, Seat, SlotStanding, Terrain};
@@ -22,6 +23,11 @@ impl MoveLine {
         MoveLine { bounds: Vec::new(), floor: f64::NEG_INFINITY }
     }
 
+    /// Notes a lower bound for any number of moves.
+    pub(crate) fn raise(&mut self, floor: f64) {
+        self.floor = self.floor.max(floor);
+    }
+
     /// Lower bound of the score of any placement with up to this number of moved instances.
     pub fn after(&self, moves: usize) -> f64 {
         self.bounds.get(moves).copied().unwrap_or(self.floor).max(self.floor)
@@ -37,6 +43,15 @@ impl MoveLine {
                 value -= gains.get(moves - 1).copied().unwrap_or(0.0);
             }
             *bound = bound.max(value - ROUNDING * size);
+        }
+    }
+
+    /// Tightens the bounds by a number that bounds the score plus `price` for each move. `size` is as for
+    /// [`take`](Self::take).
+    fn take_priced(&mut self, value: f64, price: f64, size: f64) {
+        for (moves, bound) in self.bounds.iter_mut().enumerate() {
+            let paid = price * moves as f64;
+            *bound = bound.max(value - paid - ROUNDING * (size + paid));
         }
     }
 }
@@ -58,15 +73,22 @@ struct TangentData<'t> {
     keys: f64,
     /// For each slot, its position among the online nodes.
     row: Vec<usize>,
+    backing: Backing,
+    /// Weight of the deviation of the reserves; so small that the cost rises with every reserve.
+    of_deviation: f64,
 }
 
 /// The cheapest online node for a primary and for a secondary along a tangent, with the cost there.
 type CheapestNodes = [Option<(f64, u32)>; 2];
 
-/// Gains along a tangent: the largest gain of each mobile, and the seat that gives it.
+/// A tangent: its value at the start, and the largest gain of each mobile along it.
 struct TangentGains {
+    /// Value at the start, without the reserves.
     value: f64,
-    gains: Vec<(f64, u32, Seat)>,
+    /// For each mobile, the largest gain without reserves, and the seat that gives it.
+    gains: Vec<(f64, Seat)>,
+    /// For each online node, the price of its reserve.
+    reserve_prices: Vec<f64>,
 }
 
 impl<'t> TangentData<'t> {
@@ -87,7 +109,11 @@ impl<'t> TangentData<'t> {
         let fullest = terrain.online.iter().map(|slot| at.ledgers.fullest(*slot)).collect();
         let rest = at.now().score - at.deviations() + terrain.constant;
         let keys = terrain.weights.keys * at.counts.keys.unsigned_abs() as f64;
-        TangentData { terrain, start, counted, fullest, rest, keys, row }
+        let backing = Backing::of(terrain, &at.ledgers);
+        let n = terrain.online.len() as f64;
+        let weight = terrain.lanes.reserve.map_or(0.0, |k| terrain.lanes.weight[k]);
+        let of_deviation = weight.min(terrain.weights.reserved * n / (n - 1.0).max(1.0).sqrt());
+        TangentData { terrain, start, counted, fullest, rest, keys, row, backing, of_deviation }
     }
 
     /// Mean and population standard deviation of the values of each lane.
@@ -102,7 +128,7 @@ impl<'t> TangentData<'t> {
             .collect()
     }
 
-    /// Computes the tangent at `values` and the gain of each mobile along it, best first.
+    /// Computes the tangent at `values` and the gain of each mobile along it.
     fn tangent(&self, values: &LaneValues) -> TangentGains {
         let (terrain, width, n) = (self.terrain, self.terrain.width(), self.terrain.online.len() as f64);
         // By node and lane, the derivative of the score times the scale.
@@ -112,12 +138,7 @@ impl<'t> TangentData<'t> {
             let column =
                 |values: &LaneValues| -> Vec<f64> { values.iter().skip(k).step_by(width).copied().collect() };
             let start = centred(column(&self.start));
-            if Some(k) == terrain.lanes.reserve {
-                value += terrain.weights.reserved * column(&self.start).iter().sum::<f64>();
-                // The deviation of the reserves is left out, since it is not convex in the placement.
-                continue;
-            }
-            if !terrain.is_sum(k) {
+            if Some(k) == terrain.lanes.reserve || !terrain.is_sum(k) {
                 continue;
             }
             let away = centred(column(values));
@@ -137,11 +158,68 @@ impl<'t> TangentData<'t> {
             terrain.samples.par_iter().map(|mobile| self.cheapest(*mobile, &slopes)).collect();
         let gain =
             |mobile: u32| self.gain(mobile, &slopes, cheapest[terrain.kinds[mobile as usize] as usize]);
-        let mut gains: Vec<(f64, u32, Seat)> =
-            (0..terrain.mobiles.len() as u32).into_par_iter().map(gain).collect();
-        gains.retain(|gain| gain.0 > 0.0);
-        gains.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        TangentGains { value, gains }
+        let gains = (0..terrain.mobiles.len() as u32).into_par_iter().map(gain).collect();
+        TangentGains { value, gains, reserve_prices: self.reserve_prices(values) }
+    }
+
+    /// For each online node, the change of the reserves' cost if its reserve rises by one, at `values`. None is below 0.
+    fn reserve_prices(&self, values: &LaneValues) -> Vec<f64> {
+        let (terrain, width, n) = (self.terrain, self.terrain.width(), self.terrain.online.len() as f64);
+        let Some(k) = terrain.lanes.reserve else { return vec![0.0; terrain.online.len()] };
+        let away = centred(values.iter().skip(k).step_by(width).copied().collect());
+        let length = away.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let slope = if length > 1e-9 { self.of_deviation / (length * n.sqrt()) } else { 0.0 };
+        away.iter().map(|x| (terrain.weights.reserved + slope * x).max(0.0)).collect()
+    }
+
+    /// The gains of the mobiles if reserves fall as little as their largest amounts, best first, and the value at the
+    /// start with the reserves.
+    fn sorted_gains(&self, response: &TangentGains) -> (f64, Vec<f64>) {
+        let (terrain, width) = (self.terrain, self.terrain.width());
+        let of_mobile = |(mobile, (gain, _)): (usize, &(f64, Seat))| {
+            let details = &terrain.mobiles[mobile];
+            gain + if details.mirrored { self.reserve_gain(details.home, details.need) } else { 0.0 }
+        };
+        let mut gains: Vec<f64> = response.gains.iter().enumerate().map(of_mobile).collect();
+        gains.retain(|gain| *gain > 0.0);
+        gains.sort_by(|a, b| b.total_cmp(a));
+        let reserves = terrain.lanes.reserve.map_or(0.0, |k| self.start.iter().skip(k).step_by(width).sum());
+        (response.value + terrain.weights.reserved * reserves, gains)
+    }
+
+    /// Tightens the bounds by a tangent. Returns the placement of least cost with a price for each move that suits
+    /// `moves` moves.
+    fn take(&self, line: &mut MoveLine, tangent: &TangentGains, moves: usize) -> Response {
+        let (start, gains) = self.sorted_gains(tangent);
+        line.take(start, &gains, start.abs() + self.keys);
+        let gains: Vec<f64> = tangent.gains.iter().map(|gain| gain.0).collect();
+        let mut priced = |price: f64| {
+            let response = self.backing.respond(&tangent.reserve_prices, &gains, price);
+            let size = tangent.value.abs() + response.size + self.keys;
+            line.take_priced(tangent.value + response.value, price, size);
+            response
+        };
+        let (mut low, mut high) = (0.0, self.highest_price(tangent));
+        let mut response = priced(high);
+        for _ in 0..PRICES {
+            let middle = f64::midpoint(low, high);
+            let tried = priced(middle);
+            if tried.moved.len() <= moves {
+                (high, response) = (middle, tried);
+            } else {
+                low = middle;
+            }
+        }
+        response
+    }
+
+    /// A price of a move that no move is worth.
+    fn highest_price(&self, tangent: &TangentGains) -> f64 {
+        let (terrain, width) = (self.terrain, self.terrain.width());
+        let gain = tangent.gains.iter().map(|gain| gain.0).fold(0.0, f64::max);
+        let Some(k) = terrain.lanes.reserve else { return gain };
+        let reserves = self.start.iter().skip(k).step_by(width);
+        gain + reserves.zip(&tangent.reserve_prices).map(|(kept, price)| kept * price).fold(0.0, f64::max)
     }
 
     /// Cost of a role of a mobile on a node along a tangent; 0 on a node that does not count.
@@ -162,7 +240,7 @@ impl<'t> TangentData<'t> {
     }
 
     /// The largest gain of one mobile along a tangent, and the seat that gives it.
-    fn gain(&self, mobile: u32, slopes: &[f64], cheapest: CheapestNodes) -> (f64, u32, Seat) {
+    fn gain(&self, mobile: u32, slopes: &[f64], cheapest: CheapestNodes) -> (f64, Seat) {
         let terrain = self.terrain;
         let details = &terrain.mobiles[mobile as usize];
         let cost = |slot: u32, secondary: bool| self.cost(mobile, slot, secondary, slopes);
@@ -180,9 +258,8 @@ impl<'t> TangentData<'t> {
             let role = cost(details.home.secondary, false).min(primary);
             gain += cost(details.home.secondary, true) - roles + (primary - role);
             seat.secondary = other;
-            gain += self.reserve_gain(details.home, details.need);
         }
-        (gain, mobile, seat)
+        (gain, seat)
     }
 
     /// The largest decrease of the sum of the reserves if a mirrored instance moves. A node keeps at least the
@@ -196,8 +273,8 @@ impl<'t> TangentData<'t> {
         terrain.weights.reserved * need as f64 * terrain.scale(home.secondary)[k]
     }
 
-    /// The values after the `moves` best gains.
-    fn follow(&self, response: &TangentGains, moves: usize) -> LaneValues {
+    /// The values after the moves of a response.
+    fn follow(&self, tangent: &TangentGains, response: &Response) -> LaneValues {
         let (terrain, width) = (self.terrain, self.terrain.width());
         let mut values = self.start.clone();
         let mut add = |mobile: u32, slot: u32, secondary: bool, sign: f64| {
@@ -207,21 +284,29 @@ impl<'t> TangentData<'t> {
                 values[row * width + k] += sign * amounts[k] * scale[k];
             }
         };
-        for (_, mobile, to) in response.gains.iter().take(moves) {
+        for mobile in &response.moved {
             let home = terrain.mobiles[*mobile as usize].home;
-            for (seat, sign) in [(home, -1.0), (*to, 1.0)] {
+            for (seat, sign) in [(home, -1.0), (tangent.gains[*mobile as usize].1, 1.0)] {
                 add(*mobile, seat.primary, false, sign);
                 add(*mobile, seat.secondary, true, sign);
+            }
+        }
+        if let Some(k) = terrain.lanes.reserve {
+            for (row, reserve) in response.reserves.iter().enumerate() {
+                values[row * width + k] = *reserve;
             }
         }
         values
     }
 
-    /// The part of the score that comes from deviations.
+    /// The part of the score that comes from deviations and reserves.
     fn deviations(&self, values: &LaneValues) -> f64 {
-        let lanes = &self.terrain.lanes;
-        let moments = self.moments(values);
-        (0..moments.len()).filter(|k| Some(*k) != lanes.reserve).map(|k| lanes.weight[k] * moments[k].1).sum()
+        let (lanes, n) = (&self.terrain.lanes, self.terrain.online.len() as f64);
+        let part = |(k, (mean, deviation)): (usize, &(f64, f64))| match Some(k) == lanes.reserve {
+            true => self.terrain.weights.reserved * n * mean + self.of_deviation * deviation,
+            false => lanes.weight[k] * deviation,
+        };
+        self.moments(values).iter().enumerate().map(part).sum()
     }
 
     /// The point with the smallest deviations on the line between two points.
@@ -281,6 +366,9 @@ fn most_counted(terrain: &Terrain<'_>, mobile: u32) -> f64 {
 const STEPS: usize = 40;
 const LEAST_STEPS: usize = 2;
 
+/// Number of prices of a move that are tried for a tangent.
+const PRICES: usize = 16;
+
 /// Number of different move counts for which tangents are computed.
 const MOST_TARGETS: usize = 12;
 
@@ -302,10 +390,9 @@ pub(crate) fn line(terrain: &Terrain<'_>, floor: f64, most: usize, deadline: &De
             if is_long && deadline.reached_before(step + target - 1).is_some() {
                 return line;
             }
-            let response = slopes.tangent(&point);
-            let gains: Vec<f64> = response.gains.iter().map(|gain| gain.0).collect();
-            line.take(response.value, &gains, response.value.abs() + slopes.keys);
-            let next = slopes.follow(&response, moves);
+            let tangent = slopes.tangent(&point);
+            let response = slopes.take(&mut line, &tangent, moves);
+            let next = slopes.follow(&tangent, &response);
             point = slopes.between(&point, &next);
         }
     }

@@ -1,0 +1,234 @@
+//! Finds good prices for a choice of groups by a second-order cone program, solved by the crate `clarabel`.
+//!
+//! Its variables are the numbers of primaries and secondaries of each bundle of items on each group of nodes, and the
+//! deviation and the mean of each lane. It minimises the weighted deviations.
+
+use clarabel::algebra::CscMatrix;
+use clarabel::solver::SupportedConeT::{NonnegativeConeT, SecondOrderConeT, ZeroConeT};
+use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, SupportedConeT};
+
+use super::prices::{NodeGroup, Slopes};
+use super::problem::{ItemKind, LevelProblem};
+
+/// Maximum number of variables of a program. Items are bundled until they fit.
+const MOST_VARIABLES: usize = 2_000;
+/// Number of bundles that are made in any case, if there are so many kinds.
+const FEWEST_BUNDLES: usize = 8;
+/// Maximum number of steps of the solver.
+const MOST_ITERATIONS: u32 = 60;
+/// Accuracy of the solver. The bound is proved by [`prices`](super::prices), so it need not be high.
+const ACCURACY: f64 = 1e-7;
+
+/// Bundles similar kinds of items, so that programs with `groups` groups stay small. Each bundle has the mean amounts of
+/// its items.
+pub(super) fn bundled(items: &[ItemKind], groups: usize) -> Vec<ItemKind> {
+    let most = (MOST_VARIABLES / (2 * groups.max(1))).max(FEWEST_BUNDLES);
+    let mut bundles: Vec<Vec<&ItemKind>> = Vec::new();
+    // Only items of one level, and of the same roles, are alike.
+    for item in items {
+        let same = |bundle: &&mut Vec<&ItemKind>| {
+            let first = bundle[0];
+            first.level == item.level
+                && first.stays == item.stays
+                && first.secondary.is_some() == item.secondary.is_some()
+        };
+        match bundles.iter_mut().find(same) {
+            Some(bundle) => bundle.push(item),
+            None => bundles.push(vec![item]),
+        }
+    }
+    while bundles.len() < most {
+        let spread = |bundle: &Vec<&ItemKind>| {
+            let count: f64 = bundle.iter().map(|item| item.count).sum();
+            widest(bundle).map(|(lane, width)| (width * count, lane))
+        };
+        let candidates = bundles.iter().enumerate().filter_map(|(at, bundle)| Some((at, spread(bundle)?)));
+        let Some((at, (_, lane))) = candidates.max_by(|a, b| a.1.0.total_cmp(&b.1.0).then(b.0.cmp(&a.0)))
+        else {
+            break;
+        };
+        let mut parts = bundles.swap_remove(at);
+        parts.sort_by(|a, b| a.primary[lane].total_cmp(&b.primary[lane]));
+        let middle = f64::midpoint(parts[0].primary[lane], parts[parts.len() - 1].primary[lane]);
+        let upper = parts.split_off(parts.partition_point(|item| item.primary[lane] <= middle));
+        bundles.extend([parts, upper]);
+    }
+    bundles.iter().map(|bundle| mean(bundle)).collect()
+}
+
+/// The lane in which the primaries of a bundle differ most, relative to their size, and by how much; `None` if they
+/// are equal.
+fn widest(bundle: &[&ItemKind]) -> Option<(usize, f64)> {
+    let width = |lane: usize| {
+        let of = |item: &&ItemKind| item.primary[lane];
+        let (low, high) = (
+            bundle.iter().map(of).fold(f64::INFINITY, f64::min),
+            bundle.iter().map(of).fold(f64::NEG_INFINITY, f64::max),
+        );
+        (high - low) / high.abs().max(low.abs()).max(f64::MIN_POSITIVE)
+    };
+    let lanes = 0..bundle[0].primary.len();
+    let all = lanes.map(|lane| (lane, width(lane))).filter(|(_, width)| *width > 0.0);
+    all.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))
+}
+
+fn mean(bundle: &[&ItemKind]) -> ItemKind {
+    let count: f64 = bundle.iter().map(|item| item.count).sum();
+    let over = |amounts: &dyn Fn(&ItemKind) -> Option<Vec<f64>>| {
+        let mut mean: Option<Vec<f64>> = None;
+        for item in bundle {
+            let Some(own) = amounts(item) else { continue };
+            let mean = mean.get_or_insert_with(|| vec![0.0; own.len()]);
+            mean.iter_mut().zip(own).for_each(|(sum, amount)| *sum += amount * item.count / count);
+        }
+        mean
+    };
+    ItemKind {
+        count,
+        level: bundle[0].level,
+        primary: over(&|item| Some(item.primary.clone())).unwrap_or_default(),
+        secondary: over(&|item| item.secondary.clone()),
+        stays: bundle[0].stays,
+    }
+}
+
+/// Number of items of one bundle, in one role, on one group.
+struct Share {
+    group: usize,
+    bundle: usize,
+    secondary: bool,
+}
+
+/// The rows of a program: `coefficients x + s = constants`, with `s` in the cones.
+#[derive(Default)]
+struct Rows {
+    row: Vec<usize>,
+    column: Vec<usize>,
+    value: Vec<f64>,
+    constants: Vec<f64>,
+    cones: Vec<SupportedConeT<f64>>,
+}
+
+impl Rows {
+    fn put(&mut self, column: usize, value: f64) {
+        self.row.push(self.constants.len());
+        self.column.push(column);
+        self.value.push(value);
+    }
+
+    fn end(&mut self, constant: f64) {
+        self.constants.push(constant);
+    }
+}
+
+/// Directions for [`prices::bound`](super::prices::bound) that are good for these groups; `None` if the solver finds
+/// none.
+pub(super) fn directions(
+    problem: &LevelProblem,
+    bundles: &[ItemKind],
+    groups: &[NodeGroup],
+) -> Option<Slopes> {
+    let shares = shares(bundles, groups);
+    let lanes = problem.weights.len();
+    // After the shares come the deviation and the mean of each lane.
+    let (deviation, mean) = (shares.len(), shares.len() + lanes);
+    let variables = shares.len() + 2 * lanes;
+    let mut rows = Rows::default();
+    for stays in [true, false] {
+        let before = rows.constants.len();
+        all_items_are_somewhere(&mut rows, bundles, &shares, stays);
+        let all = rows.constants.len() - before;
+        rows.cones.push(if stays { ZeroConeT(all) } else { NonnegativeConeT(all) });
+    }
+    for share in 0..shares.len() {
+        rows.put(share, -1.0);
+        rows.end(0.0);
+    }
+    for lane in 0..lanes {
+        rows.put(deviation + lane, -1.0);
+        rows.end(-problem.least[lane]);
+    }
+    rows.cones.push(NonnegativeConeT(shares.len() + lanes));
+    let cones_begin = rows.constants.len();
+    for lane in 0..lanes {
+        rows.put(deviation + lane, -1.0);
+        rows.end(0.0);
+        for (at, group) in groups.iter().enumerate() {
+            let class = &problem.classes[group.class];
+            let (scale, size) = (class.scales[lane], group.nodes as f64);
+            let factor = 1.0 / (size * problem.nodes as f64).sqrt();
+            for (column, share) in shares.iter().enumerate().filter(|(_, share)| share.group == at) {
+                let amount = amounts(&bundles[share.bundle], share.secondary)[lane];
+                if amount != 0.0 {
+                    rows.put(column, -scale * amount * factor);
+                }
+            }
+            rows.put(mean + lane, size * factor);
+            let fixed = class.fixed[lane].iter().sum::<f64>() / class.nodes as f64;
+            rows.end(fixed * scale * size * factor);
+        }
+        rows.cones.push(SecondOrderConeT(1 + groups.len()));
+    }
+    let mut objective = vec![0.0; variables];
+    objective[deviation..mean].copy_from_slice(&problem.weights);
+    let prices = solve(rows, &objective)?;
+    let of_lane = |lane: usize| {
+        let begin = cones_begin + lane * (1 + groups.len()) + 1;
+        prices[begin..][..groups.len()].iter().map(|price| -price).collect()
+    };
+    Some((0..lanes).map(of_lane).collect())
+}
+
+fn amounts(bundle: &ItemKind, secondary: bool) -> &[f64] {
+    if secondary { bundle.secondary.as_deref().unwrap_or_default() } else { &bundle.primary }
+}
+
+fn shares(bundles: &[ItemKind], groups: &[NodeGroup]) -> Vec<Share> {
+    let mut shares = Vec::new();
+    for (at, group) in groups.iter().enumerate() {
+        for (bundle, items) in bundles.iter().enumerate() {
+            shares.push(Share { group: at, bundle, secondary: false });
+            if items.secondary.is_some() && group.level <= items.level {
+                shares.push(Share { group: at, bundle, secondary: true });
+            }
+        }
+    }
+    shares
+}
+
+/// Rows by which all items of the bundles that stay, or that need not, are on some group.
+fn all_items_are_somewhere(rows: &mut Rows, bundles: &[ItemKind], shares: &[Share], stays: bool) {
+    for (bundle, items) in bundles.iter().enumerate().filter(|(_, items)| items.stays == stays) {
+        for secondary in [false, true] {
+            if secondary && items.secondary.is_none() {
+                continue;
+            }
+            let own = |share: &&(usize, &Share)| share.1.bundle == bundle && share.1.secondary == secondary;
+            for (column, _) in shares.iter().enumerate().collect::<Vec<_>>().iter().filter(own) {
+                rows.put(*column, 1.0);
+            }
+            rows.end(items.count);
+        }
+    }
+}
+
+/// The prices of the rows at the optimum, or near it.
+fn solve(rows: Rows, objective: &[f64]) -> Option<Vec<f64>> {
+    let (height, width) = (rows.constants.len(), objective.len());
+    let coefficients = CscMatrix::new_from_triplets(height, width, rows.row, rows.column, rows.value);
+    let settings = DefaultSettings {
+        verbose: false,
+        max_iter: MOST_ITERATIONS,
+        tol_gap_abs: ACCURACY,
+        tol_gap_rel: ACCURACY,
+        tol_feas: ACCURACY,
+        ..DefaultSettings::default()
+    };
+    let no_squares = CscMatrix::zeros((width, width));
+    let mut solver =
+        DefaultSolver::new(&no_squares, objective, &coefficients, &rows.constants, &rows.cones, settings)
+            .ok()?;
+    solver.solve();
+    let prices = solver.solution.z;
+    prices.iter().all(|price| price.is_finite()).then_some(prices)
+}
