@@ -19,11 +19,11 @@ fn beginnings(action: &str) -> &'static [&'static str] {
     match action {
         "not started" => &["is not started"],
         "cannot be stopped" => &["runs on"],
-        "restart" => &["is restarted on", "runs on"],
+        "restart" | "demote, restart" | "demote, restart, promote" => &["is restarted on", "runs on"],
         "stop" => &["runs on"],
         "start" => &["is started on"],
         "move" | "migrate" => &["goes from"],
-        "reload" | "-" => &["stays on"],
+        "promote" | "reload" | "-" => &["stays on"],
         "unmanaged" => &["stays on", "stays stopped"],
         "stopped on purpose" | "stays stopped" => &["stays stopped"],
         _ => &[],

@@ -101,7 +101,7 @@ struct Share {
 
 /// The rows of a program: `coefficients x + s = constants`, with `s` in the cones.
 #[derive(Default)]
-struct Rows {
+struct ProgramRows {
     row: Vec<usize>,
     column: Vec<usize>,
     value: Vec<f64>,
@@ -109,7 +109,7 @@ struct Rows {
     cones: Vec<SupportedConeT<f64>>,
 }
 
-impl Rows {
+impl ProgramRows {
     fn put(&mut self, column: usize, value: f64) {
         self.row.push(self.constants.len());
         self.column.push(column);
@@ -133,7 +133,7 @@ pub(super) fn directions(
     // After the shares come the deviation and the mean of each lane.
     let (deviation, mean) = (shares.len(), shares.len() + lanes);
     let variables = shares.len() + 2 * lanes;
-    let mut rows = Rows::default();
+    let mut rows = ProgramRows::default();
     for stays in [true, false] {
         let before = rows.constants.len();
         all_items_are_somewhere(&mut rows, bundles, &shares, stays);
@@ -196,8 +196,8 @@ fn shares(bundles: &[ItemKind], groups: &[NodeGroup]) -> Vec<Share> {
     shares
 }
 
-/// Rows by which all items of the bundles that stay, or that need not, are on some group.
-fn all_items_are_somewhere(rows: &mut Rows, bundles: &[ItemKind], shares: &[Share], stays: bool) {
+/// ProgramRows by which all items of the bundles that stay, or that need not, are on some group.
+fn all_items_are_somewhere(rows: &mut ProgramRows, bundles: &[ItemKind], shares: &[Share], stays: bool) {
     for (bundle, items) in bundles.iter().enumerate().filter(|(_, items)| items.stays == stays) {
         for secondary in [false, true] {
             if secondary && items.secondary.is_none() {
@@ -213,7 +213,7 @@ fn all_items_are_somewhere(rows: &mut Rows, bundles: &[ItemKind], shares: &[Shar
 }
 
 /// The prices of the rows at the optimum, or near it.
-fn solve(rows: Rows, objective: &[f64]) -> Option<Vec<f64>> {
+fn solve(rows: ProgramRows, objective: &[f64]) -> Option<Vec<f64>> {
     let (height, width) = (rows.constants.len(), objective.len());
     let coefficients = CscMatrix::new_from_triplets(height, width, rows.row, rows.column, rows.value);
     let settings = DefaultSettings {
