@@ -3,32 +3,16 @@
 //! the connection had failed everywhere.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use htools::pacemaker::loss::{HostLoss, losses};
 use htools::pacemaker::optimal::{PlacingLimits, ThenGoal};
 use htools::pacemaker::{HostIdx, ResourceChanges, ResourceIdx, WorkingSet, at_rest, cib, optimal, place};
 use htools::search::Deadline;
 
-use super::pacemaker::{
-    with_bundles, with_bundles_beside_others, with_bundles_in_order, with_guests, with_remote_nodes,
-    with_searched_remote_nodes,
-};
+use super::pacemaker::beside_members;
 
 const DIRECTORY: &str = "tests/fixtures/pacemaker/losses";
-
-/// The recorded clusters with guest nodes, remote nodes and bundles.
-fn beside_members() -> Vec<PathBuf> {
-    let kinds = [
-        with_guests(),
-        with_remote_nodes(),
-        with_searched_remote_nodes(),
-        with_bundles(),
-        with_bundles_beside_others(),
-        with_bundles_in_order(),
-    ];
-    kinds.into_iter().flatten().collect()
-}
 
 /// The cluster of a document at rest.
 fn resting(file: &Path) -> Option<WorkingSet> {

@@ -107,6 +107,19 @@ pub fn recorded(kind: &str, count: usize) -> BTreeSet<PathBuf> {
 }
 
 /// The documents in a directory.
+/// The recorded clusters with guest nodes, remote nodes and bundles.
+pub(crate) fn beside_members() -> BTreeSet<PathBuf> {
+    let kinds = [
+        with_guests(),
+        with_remote_nodes(),
+        with_searched_remote_nodes(),
+        with_bundles(),
+        with_bundles_beside_others(),
+        with_bundles_in_order(),
+    ];
+    kinds.into_iter().flatten().collect()
+}
+
 fn documents(directory: &str) -> BTreeSet<PathBuf> {
     let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     files.filter(|file| file.extension().is_some_and(|end| end == "xml")).collect()
@@ -122,12 +135,7 @@ fn same_scores_same_places_same_order() {
         in_other_words(),
         with_tickets(),
         changed(),
-        with_guests(),
-        with_remote_nodes(),
-        with_searched_remote_nodes(),
-        with_bundles(),
-        with_bundles_beside_others(),
-        with_bundles_in_order(),
+        beside_members(),
         with_containers(),
         promoted(),
     ];

@@ -1,6 +1,6 @@
 //! Forecast of a cluster's own actions until it is at rest: places and roles of all primitives.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use super::place::{PlacingError, place};
 use super::placing::AllPlaced;
 use super::promotion::RunState;
 use super::transition::{ResourceChange, ResourceChanges, WaitCircle, transition};
-use super::working_set::{Strategy, WorkingSet};
+use super::working_set::{Resource, Strategy, WorkingSet};
 use htools_ganeti::input::error::LoadError;
 
 /// Greatest number of rounds until a cluster must be at rest.
@@ -115,14 +115,14 @@ impl Foresight {
         let circles = transition(&set, set.strategy(), &placed).circles;
         let Rest { settled, text, is_quiet } =
             Rest::of(set.clone(), text, source, &parse, set.strategy(), &placed)?;
-        let in_the_end = |one: ResourceIdx| {
-            let id = &set.resource(one).id;
-            let there = settled.resource_indices().find(|other| settled.resource(*other).id == *id);
-            states_now(&settled).swap_remove(there?.get()).running()
-        };
+        let states = settled.resources.iter().zip(states_now(&settled));
+        let by_id: HashMap<&str, RunState> =
+            states.map(|(details, state)| (details.id.as_str(), state)).collect();
         let nowhere = RunState { host: None, promoted: false };
-        let end =
-            is_quiet.then(|| set.resource_indices().map(|one| in_the_end(one).unwrap_or(nowhere)).collect());
+        let in_the_end = |details: &Resource| {
+            by_id.get(details.id.as_str()).and_then(|state| state.running()).unwrap_or(nowhere)
+        };
+        let end = is_quiet.then(|| set.resources.iter().map(in_the_end).collect());
         Ok(Foresight { set, placed, next, end, circles, settled, rest: Some(text) })
     }
 

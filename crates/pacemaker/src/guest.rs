@@ -144,6 +144,19 @@ impl WorkingSet {
         }
     }
 
+    /// The resources of a guest node that run on members only: its VM, and the connection to it. Unmanaged ones are left
+    /// alone, and so are containers, but not the connections to them.
+    pub(super) fn kept_to_members(
+        &self,
+        host: HostIdx,
+        parts: GuestParts,
+    ) -> impl Iterator<Item = ResourceIdx> + use<> {
+        let in_container = self.host(host).replica;
+        let machine = (!in_container).then_some(parts.machine);
+        let is_kept = in_container || self.may_manage(parts.connection);
+        machine.into_iter().chain([parts.connection]).filter(move |_| is_kept)
+    }
+
     /// Keeps from guest nodes the managed resources that can never run there: VMs that are guest nodes, their
     /// connections, and fencing devices. Connections to containers are kept from them even if they are not managed.
     pub(super) fn keep_from_guests(&mut self) {
@@ -155,14 +168,8 @@ impl WorkingSet {
         if guests.is_empty() {
             return;
         }
-        let managed = self
-            .guests()
-            .filter(|(host, parts)| self.host(*host).replica || self.may_manage(parts.connection));
-        let of_guest = |(host, parts): (HostIdx, GuestParts)| {
-            let machine = (!self.host(host).replica).then_some(parts.machine);
-            machine.into_iter().chain([parts.connection])
-        };
-        let mut kept: Vec<ResourceIdx> = managed.flat_map(of_guest).collect();
+        let mut kept: Vec<ResourceIdx> =
+            self.guests().flat_map(|(host, parts)| self.kept_to_members(host, parts)).collect();
         kept.extend(
             self.resource_indices().filter(|one| self.resource(*one).fences() && self.may_manage(*one)),
         );

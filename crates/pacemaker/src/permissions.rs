@@ -1,4 +1,4 @@
-//! What the cluster may do with a resource: by management, quorum and fencing.
+//! The limits that management, quorum and fencing set to the cluster's actions on a resource.
 
 use super::index::{HostIdx, ResourceIdx};
 use super::resource::Requirement;

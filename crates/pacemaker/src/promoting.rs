@@ -207,13 +207,7 @@ impl Placer<'_> {
     /// Returns true if a colocation must have a container of a bundle on a host that has none. An instance is
     /// then not promoted, and has no place there either.
     fn lacks_container(&self, colocation: &Colocation, host: Option<HostIdx>) -> bool {
-        let set = self.set;
-        let Some(bundle) = set.bundle(colocation.primary) else { return false };
-        let mut places = bundle.replicas.iter().map(|replica| self.place_of(replica.container));
-        set.release.follows_roles_of_bundles()
-            && colocation.score == AllocationScore::INFINITY
-            && matches!(self.progress[colocation.primary.get()], PlacingState::Done(_))
-            && !places.any(|place| place.is_some() && place == host)
+        self.containers_needed(colocation).is_some_and(|mut places| !places.any(|place| Some(place) == host))
     }
 
     /// Takes an instance off its host.

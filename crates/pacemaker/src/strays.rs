@@ -12,15 +12,8 @@ impl WorkingSet {
         if strays.is_empty() {
             return;
         }
-        let machines = self
-            .machines()
-            .filter(|(host, parts)| self.host(*host).replica || self.may_manage(parts.connection));
-        let kept: Vec<ResourceIdx> = machines
-            .flat_map(|(host, parts)| {
-                let machine = (!self.host(host).replica).then_some(parts.machine);
-                machine.into_iter().chain([parts.connection])
-            })
-            .collect();
+        let kept: Vec<ResourceIdx> =
+            self.machines().flat_map(|(host, parts)| self.kept_to_members(host, parts)).collect();
         for resource in kept {
             let scores = &mut self.resources[resource.get()].scores;
             strays.iter().for_each(|host| scores.add(*host, AllocationScore::MINUS_INFINITY));

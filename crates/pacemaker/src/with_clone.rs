@@ -98,17 +98,25 @@ impl Placer<'_> {
     pub(super) fn forbid_without_containers(&mut self, resource: ResourceIdx, at: usize) {
         let set = self.set;
         let colocation = &set.colocations[at];
-        let Some(bundle) = set.bundle(colocation.primary) else { return };
-        let mut places = bundle.replicas.iter().filter_map(|replica| self.place_of(replica.container));
+        let Some(mut places) = self.containers_needed(colocation) else { return };
         let is_near = places.any(|host| self.tables[resource.get()].get(host).is_some());
-        if set.release.follows_roles_of_bundles()
-            && colocation.score == AllocationScore::INFINITY
-            && matches!(self.progress[colocation.primary.get()], PlacingState::Done(_))
-            && set.goes_by_instances(colocation.dependent, colocation.primary)
-            && !is_near
-        {
+        drop(places);
+        if set.goes_by_instances(colocation.dependent, colocation.primary) && !is_near {
             self.forbid_everywhere(resource, at);
         }
+    }
+
+    /// The hosts of a bundle's containers, once they have their places, if a mandatory colocation demands one of them in
+    /// any role; `None` if it does not.
+    pub(super) fn containers_needed(
+        &self,
+        colocation: &Colocation,
+    ) -> Option<impl Iterator<Item = HostIdx> + '_> {
+        let bundle = self.set.bundle(colocation.primary)?;
+        let is_needed = self.set.release.follows_roles_of_bundles()
+            && colocation.score == AllocationScore::INFINITY
+            && matches!(self.progress[colocation.primary.get()], PlacingState::Done(_));
+        is_needed.then(|| bundle.replicas.iter().filter_map(|replica| self.place_of(replica.container)))
     }
 
     /// The instances of a clone: in the order of their promotion scores, or else of their turns, as far as they had them.

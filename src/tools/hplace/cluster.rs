@@ -255,6 +255,15 @@ pub(in crate::tools) fn ensure_quorum(set: &WorkingSet) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The first of some nodes, and how many others there are; `None` without nodes.
+fn first_and_count(nodes: &[String]) -> Option<String> {
+    let first = printable(nodes.first()?, 60);
+    Some(match nodes.len() {
+        1 => first,
+        count => format!("{first} and {} other nodes", count - 1),
+    })
+}
+
 /// Lists unsupported elements, refuses the cluster unless they are to be skipped, and prints warnings about it.
 fn accept(
     set: &WorkingSet,
@@ -277,24 +286,14 @@ fn accept(
             set.release
         ))?;
     }
-    if let Some(host) = set.ignored_utilization.first() {
-        let more = match set.ignored_utilization.len() {
-            1 => String::new(),
-            count => format!(" and {} other nodes", count - 1),
-        };
+    if let Some(nodes) = first_and_count(&set.ignored_utilization) {
         output.error_line(&format!(
-            "Warning: the utilization that the status gives {}{more} is ignored, because a node of this cluster runs a Pacemaker older than 2.1.6",
-            printable(host, 60)
+            "Warning: the utilization that the status gives {nodes} is ignored, because a node of this cluster runs a Pacemaker older than 2.1.6"
         ))?;
     }
-    if let Some(host) = set.ignored_membership.first() {
-        let more = match set.ignored_membership.len() {
-            1 => String::new(),
-            count => format!(" and {} other nodes", count - 1),
-        };
+    if let Some(nodes) = first_and_count(&set.ignored_membership) {
         output.error_line(&format!(
-            "Warning: the status says since when {}{more} are members; Pacemaker 2.1.5 does not read that, and takes them for offline",
-            printable(host, 60)
+            "Warning: the status says since when {nodes} are members; Pacemaker 2.1.5 does not read that, and takes them for offline"
         ))?;
     }
     if let Some(word) = &set.unknown_strategy {

@@ -3,7 +3,7 @@
 use anyhow::{Context, anyhow, bail, ensure};
 
 use super::HplaceOptions;
-use super::cluster::{ensure_quorum, load};
+use super::cluster::{ReadCib, ensure_quorum, load};
 use crate::model::shown::shown_name;
 use crate::pacemaker::fit::FitQuestion;
 use crate::pacemaker::loss::{losses, restless};
@@ -66,11 +66,12 @@ pub(super) fn fit(
 
 /// The cluster after its pending actions, and the strategy by which it is placed.
 fn settled(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<(WorkingSet, Strategy)> {
-    let is_ganeti = options.load.source.is_named();
-    let cib = if is_ganeti { None } else { Some(options.read_cib(output)?) };
-    let set = match &cib {
-        Some(cib) => cib.set.clone(),
-        None => load(options, output)?,
+    let (set, document) = if options.load.source.is_named() {
+        (load(options, output)?, None)
+    } else {
+        let ReadCib { text, source, set } = options.read_cib(output)?;
+        let is_read_anew = set.has_guests_or_bundles();
+        (set, is_read_anew.then_some((text, source)))
     };
     ensure_quorum(&set)?;
     let method = options.method.unwrap_or(set.strategy().into());
@@ -80,8 +81,8 @@ fn settled(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<(Work
             "option --strategy optimal does not apply here, because Pacemaker itself places the resources",
         )
         .hint("choose one of Pacemaker's strategies")?;
-    if let Some(cib) = cib.filter(|_| set.has_guests_or_bundles()) {
-        let settled = at_rest(&cib.text, &cib.source, strategy)?;
+    if let Some((text, source)) = document {
+        let settled = at_rest(&text, &source, strategy)?;
         let settled = settled.context("the cluster does not come to rest by its pending actions")?;
         return Ok((settled, strategy));
     }

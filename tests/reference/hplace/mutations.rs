@@ -35,9 +35,9 @@ pub struct Run<'a> {
     /// The only mutation that is compared.
     pub only: Option<u64>,
     pub jobs: usize,
-    /// Where files are written while they are compared.
+    /// Directory for files while they are compared.
     pub work: &'a Path,
-    /// Where mutations are kept on which both differ.
+    /// Directory that keeps the mutations on which both differ.
     pub keep: &'a Path,
 }
 

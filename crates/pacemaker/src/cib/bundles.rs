@@ -22,7 +22,7 @@ const REPLICA_BASE: i64 = 500;
 /// Greatest number of replicas that is followed.
 const MOST_REPLICAS: usize = 1000;
 /// Timeouts of the repeated operations of connections and of all others, in milliseconds.
-const CONNECTION_TIME_LIMIT: u64 = 30_000;
+pub(super) const CONNECTION_TIME_LIMIT: u64 = 30_000;
 const TIME_LIMIT: u64 = 20_000;
 
 /// Reasons why a bundle is not supported.

@@ -9,6 +9,7 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::{is_true, leading};
 use super::super::working_set::{GuestParts, HostState, Requirement, Resource, Revision, RunCondition};
 use super::Reader;
+use super::bundles::CONNECTION_TIME_LIMIT;
 use super::document::{child, children, id};
 use super::history::RecordedState;
 use super::on_fail::FailureRules;
@@ -35,8 +36,6 @@ const STUCK: &str = "the machine of a guest node to which the connection could n
 
 /// Meta attributes of a VM, and the parameters of the connection to its guest node that they are.
 const CONNECTION_PARAMETERS: [(&str, &str); 2] = [("remote-addr", "addr"), ("remote-port", "port")];
-/// Timeout of the monitors of connections, in milliseconds.
-const CONNECTION_TIME_LIMIT: u64 = 30_000;
 
 /// A guest node while it is read.
 #[derive(Debug, Clone)]

@@ -36,7 +36,7 @@ pub(crate) use draws::RandomNumbers;
 use self::anneal::{Limits, anneal};
 use self::archive::{Archive, SeenPlacement};
 use self::arrangement::{Arrangement, Shift};
-use self::bounds::MoveLine;
+use self::bounds::{MoveLine, ScoreFloor};
 use self::headway::DeepWatch;
 use self::schedules::Scale;
 use self::terrain::Terrain;
@@ -172,7 +172,9 @@ fn search_within_pool(
     let mut archive = Archive::default();
     archive.offer(&home);
     let sane = home.now().score.is_finite() && !terrain.online.is_empty() && !terrain.mobiles.is_empty();
-    let mut floor = if sane { bounds::floor(&terrain, f64::INFINITY, deadline) } else { f64::NEG_INFINITY };
+    let prepared = if sane { ScoreFloor::of(&terrain) } else { None };
+    let mut floor =
+        prepared.as_ref().map_or(f64::NEG_INFINITY, |prepared| prepared.bound(f64::INFINITY, deadline));
     let allowed = usize::try_from(limits.moves).ok().filter(|most| *most < terrain.mobiles.len());
     let limited = allowed.filter(|_| sane).map(|most| bounds::line(&terrain, floor, most, deadline));
     let deviations = home.deviations();
@@ -197,8 +199,8 @@ fn search_within_pool(
         None => MoveLine::unknown(),
     };
     let best = line.iter().map(|point| point.score).fold(f64::INFINITY, f64::min);
-    if sane && floor < best && deadline.reached().is_none() {
-        floor = floor.max(bounds::floor(&terrain, best, deadline));
+    if let Some(prepared) = prepared.filter(|_| floor < best && deadline.reached().is_none()) {
+        floor = floor.max(prepared.bound(best, deadline));
         bounds.raise(floor);
     }
     for point in &mut line {

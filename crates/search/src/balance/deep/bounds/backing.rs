@@ -61,7 +61,7 @@ pub(super) struct Response {
     pub reserves: Vec<f64>,
 }
 
-/// What one node keeps, and what moves from it.
+/// Reserve of one node at its least cost, and the moves that lead to it.
 struct NodeResponse {
     value: f64,
     size: f64,

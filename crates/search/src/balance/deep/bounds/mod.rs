@@ -11,6 +11,7 @@ use super::arrangement::Arrangement;
 use super::terrain::{SlotStanding, Terrain};
 use crate::Deadline;
 use level::{LaneColumn, least_deviation};
+use levels::LevelProblem;
 pub(crate) use tangent::{MoveLine, line};
 
 /// Margin for rounding, as a share of a bound: many times the error in sums over 10,000 nodes.
@@ -27,39 +28,70 @@ struct LaneFloor {
     fixed: Vec<f64>,
 }
 
-/// Lower bound of the score of any placement, with any number of moves. At the deadline it ends early and is weaker. It is
-/// tighter if `known`, the score of a placement, is good; without one, that is infinite.
-pub(crate) fn floor(terrain: &Terrain<'_>, known: f64, deadline: &Deadline) -> f64 {
-    if terrain.online.is_empty() {
-        return f64::NEG_INFINITY;
-    }
-    let start = Arrangement::of(terrain);
-    let reserve = counts::reserve(terrain);
-    // `beyond` is the excess of the joint bound of one lane and the reserves over their separate bounds.
-    let (mut deviations, mut beyond) = (0.0, 0.0_f64);
-    let mut lanes = Vec::new();
-    for k in (0..terrain.width()).filter(|k| Some(*k) != terrain.lanes.reserve) {
-        // One column at a time, since that of a million instances takes megabytes.
-        let Some(column) = column(&start, k) else { continue };
-        let least = least_deviation(&column);
-        let part = terrain.lanes.weight[k] * least;
-        deviations += part;
-        if let Some(together) = reserves::together(terrain, k, &column, least, reserve) {
-            beyond = beyond.max(together - part - reserve);
+/// Lower bound of the score of any placement, with any number of moves.
+pub(crate) struct ScoreFloor {
+    /// The parts besides deviations, reserves and affinity keys.
+    others: f64,
+    /// The part of the affinity keys, which can be below 0.
+    keys: f64,
+    /// The part of the deviations and reserves.
+    parts: f64,
+    /// A problem whose solution is a better bound of that part.
+    levels: Option<LevelProblem>,
+}
+
+impl ScoreFloor {
+    /// Prepares the bound; `None` without online nodes.
+    pub(crate) fn of(terrain: &Terrain<'_>) -> Option<ScoreFloor> {
+        if terrain.online.is_empty() {
+            return None;
         }
-        let fixed = column.fixed.iter().map(|amount| amount * column.sign).collect();
-        lanes.push(LaneFloor { lane: k, least, fixed });
+        let start = Arrangement::of(terrain);
+        let reserve = counts::reserve(terrain);
+        // `beyond` is the excess of the joint bound of one lane and the reserves over their separate bounds.
+        let (mut deviations, mut beyond) = (0.0, 0.0_f64);
+        let mut lanes = Vec::new();
+        for k in (0..terrain.width()).filter(|k| Some(*k) != terrain.lanes.reserve) {
+            // One column at a time, since that of a million instances takes megabytes.
+            let Some(column) = column(&start, k) else { continue };
+            let least = least_deviation(&column);
+            let part = terrain.lanes.weight[k] * least;
+            deviations += part;
+            if let Some(together) = reserves::together(terrain, k, &column, least, reserve) {
+                beyond = beyond.max(together - part - reserve);
+            }
+            let fixed = column.fixed.iter().map(|amount| amount * column.sign).collect();
+            lanes.push(LaneFloor { lane: k, least, fixed });
+        }
+        Some(ScoreFloor {
+            others: terrain.constant + counts::unavoidable(terrain),
+            keys: counts::keys(terrain),
+            parts: deviations + reserve + beyond,
+            levels: LevelProblem::of(terrain, &lanes),
+        })
     }
-    let others = terrain.constant + counts::unavoidable(terrain);
-    // Affinity keys can have negative costs, so the parts can be larger than their sum.
-    let keys = counts::keys(terrain);
-    let mut parts = deviations + reserve + beyond;
-    let margin = ROUNDING * (known.abs() + others.abs() + keys.abs());
-    if let Some(by_levels) = levels::together(terrain, lanes, known - others - keys + margin, deadline) {
-        parts = parts.max(by_levels);
+
+    /// The bound. It is tighter if `known`, the score of a placement, is good; without one, that is infinite. At the
+    /// deadline the search for it ends early, and it is weaker.
+    pub(crate) fn bound(&self, known: f64, deadline: &Deadline) -> f64 {
+        let ScoreFloor { others, keys, .. } = *self;
+        let mut parts = self.parts;
+        let margin = ROUNDING * (known.abs() + others.abs() + keys.abs());
+        if let Some(levels) = &self.levels {
+            parts = parts.max(levels::least(levels, known - others - keys + margin, deadline));
+        }
+        let sum = others + parts;
+        // Affinity keys can have negative costs, so the parts can be larger than their sum.
+        sum + keys - ROUNDING * (sum.abs() + keys.abs())
     }
-    let sum = others + parts;
-    sum + keys - ROUNDING * (sum.abs() + keys.abs())
+}
+
+/// Weight of the reserves' deviation, or as much of it as lets their cost rise with every reserve: the deviation falls by at
+/// most sqrt(N - 1) / N for each unit by which a value rises.
+fn rising_weight(terrain: &Terrain<'_>) -> f64 {
+    let n = terrain.online.len() as f64;
+    let weight = terrain.lanes.reserve.map_or(0.0, |k| terrain.lanes.weight[k]);
+    weight.min(terrain.weights.reserved * n / (n - 1.0).max(1.0).sqrt())
 }
 
 /// Returns true if both nodes of the mobile are online nodes of the set; then its roles stay on such nodes.

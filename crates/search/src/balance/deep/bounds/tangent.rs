@@ -3,8 +3,8 @@
 
 use rayon::prelude::*;
 
-use super::ROUNDING;
 use super::backing::{Backing, Response};
+use super::{ROUNDING, rising_weight};
 use crate::Deadline;
 use crate::balance::deep::arrangement::Arrangement;
 use crate::balance::deep::terrain::{NOWHERE, Seat, SlotStanding, Terrain};
@@ -110,9 +110,7 @@ impl<'t> TangentData<'t> {
         let rest = at.now().score - at.deviations() + terrain.constant;
         let keys = terrain.weights.keys * at.counts.keys.unsigned_abs() as f64;
         let backing = Backing::of(terrain, &at.ledgers);
-        let n = terrain.online.len() as f64;
-        let weight = terrain.lanes.reserve.map_or(0.0, |k| terrain.lanes.weight[k]);
-        let of_deviation = weight.min(terrain.weights.reserved * n / (n - 1.0).max(1.0).sqrt());
+        let of_deviation = rising_weight(terrain);
         TangentData { terrain, start, counted, fullest, rest, keys, row, backing, of_deviation }
     }
 

@@ -4,8 +4,9 @@
 //! most `high`. The cost of the reserves rises with these numbers, and what the other deviations are at least falls, so
 //! the cost at `low` and the deviations at `high` together are a bound for the box.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 use ordered_float::OrderedFloat;
 use rayon::prelude::*;
@@ -34,36 +35,16 @@ struct CountBox {
     high: LevelCounts,
 }
 
-/// A box with its bound. The lowest bound comes first.
-#[derive(Debug, Clone)]
+/// A box with its bound.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct OpenBox {
     bound: OrderedFloat<f64>,
     counts: CountBox,
 }
 
-impl PartialEq for OpenBox {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for OpenBox {}
-
-impl PartialOrd for OpenBox {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for OpenBox {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (other.bound, &other.counts).cmp(&(self.bound, &self.counts))
-    }
-}
-
 /// Lower bound of the cost of the reserves and of the weighted deviations, or `known` if that is lower: the cost of a
 /// placement, or infinity.
-pub(super) fn least(problem: &LevelProblem, known: f64, deadline: &Deadline) -> f64 {
+pub(in super::super) fn least(problem: &LevelProblem, known: f64, deadline: &Deadline) -> f64 {
     let heights = problem.heights();
     let bundles = bundled(&problem.items, problem.classes.len() * (heights + 1));
     let high = problem.classes.iter().flat_map(|class| vec![class.nodes; heights]).collect();
@@ -71,16 +52,15 @@ pub(super) fn least(problem: &LevelProblem, known: f64, deadline: &Deadline) -> 
     if known.is_finite() {
         all.shrink(problem, &bundles, known, deadline);
     }
-    let mut open = BinaryHeap::from([all.bounded(problem, &bundles, f64::NEG_INFINITY)]);
+    let mut open = BinaryHeap::from([Reverse(all.bounded(problem, &bundles, f64::NEG_INFINITY))]);
     for _ in 0..if known.is_finite() { ROUNDS } else { FIRST_ROUNDS } {
         if deadline.reached().is_some() {
             break;
         }
         let mut split = Vec::new();
         while split.len() < SPLIT_AT_ONCE {
-            let Some(best) = open.peek().filter(|best| !best.counts.is_single()) else { break };
-            split.push(best.clone());
-            open.pop();
+            let Some(best) = open.peek_mut().filter(|best| !best.0.counts.is_single()) else { break };
+            split.push(PeekMut::pop(best).0);
         }
         if split.is_empty() {
             break;
@@ -90,9 +70,9 @@ pub(super) fn least(problem: &LevelProblem, known: f64, deadline: &Deadline) -> 
             let bounded = |half: CountBox| half.bounded(problem, &bundles, whole.bound.0);
             halves.into_par_iter().map(bounded)
         });
-        open.extend(parts.filter(|part| part.bound.0 < known).collect::<Vec<_>>());
+        open.extend(parts.filter(|part| part.bound.0 < known).map(Reverse).collect::<Vec<_>>());
     }
-    open.peek().map_or(known, |best| best.bound.0.min(known))
+    open.peek().map_or(known, |best| best.0.bound.0.min(known))
 }
 
 impl CountBox {

@@ -7,7 +7,7 @@ use clarabel::algebra::CscMatrix;
 use clarabel::solver::SupportedConeT::{NonnegativeConeT, SecondOrderConeT, ZeroConeT};
 use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, SupportedConeT};
 
-use super::prices::{NodeGroup, Slopes};
+use super::prices::{ByLaneAndGroup, NodeGroup};
 use super::problem::{ItemKind, LevelProblem};
 
 /// Maximum number of variables of a program. Items are bundled until they fit.
@@ -127,7 +127,7 @@ pub(super) fn directions(
     problem: &LevelProblem,
     bundles: &[ItemKind],
     groups: &[NodeGroup],
-) -> Option<Slopes> {
+) -> Option<ByLaneAndGroup> {
     let shares = shares(bundles, groups);
     let lanes = problem.weights.len();
     // After the shares come the deviation and the mean of each lane.
@@ -203,9 +203,10 @@ fn all_items_are_somewhere(rows: &mut ProgramRows, bundles: &[ItemKind], shares:
             if secondary && items.secondary.is_none() {
                 continue;
             }
-            let own = |share: &&(usize, &Share)| share.1.bundle == bundle && share.1.secondary == secondary;
-            for (column, _) in shares.iter().enumerate().collect::<Vec<_>>().iter().filter(own) {
-                rows.put(*column, 1.0);
+            for (column, share) in shares.iter().enumerate() {
+                if share.bundle == bundle && share.secondary == secondary {
+                    rows.put(column, 1.0);
+                }
             }
             rows.end(items.count);
         }

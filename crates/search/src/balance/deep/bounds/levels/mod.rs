@@ -11,23 +11,8 @@ mod cone;
 mod prices;
 mod problem;
 
-use super::LaneFloor;
-use crate::Deadline;
-use crate::balance::deep::terrain::Terrain;
-use problem::LevelProblem;
-
-/// Lower bound of the deviations of the lanes in `lanes` and of the reserves together, as a part of the score.
-/// With `known`, the same part of the score of a placement, it is tighter, and never above that. Returns `None` if the
-/// bound does not apply: without movable mirrored instances, and with nodes of too many sizes.
-pub(super) fn together(
-    terrain: &Terrain<'_>,
-    lanes: Vec<LaneFloor>,
-    known: f64,
-    deadline: &Deadline,
-) -> Option<f64> {
-    let problem = LevelProblem::of(terrain, lanes)?;
-    Some(boxes::least(&problem, known, deadline))
-}
+pub(super) use boxes::least;
+pub(super) use problem::LevelProblem;
 
 #[cfg(test)]
 mod tests;

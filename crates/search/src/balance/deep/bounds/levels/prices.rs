@@ -15,9 +15,8 @@ pub(super) struct NodeGroup {
     pub nodes: usize,
 }
 
-/// Changes of the deviations, for each lane and group: by how much the lane's part of the score changes if the values of
-/// the group's nodes rise by one in sum.
-pub(super) type Slopes = Vec<Vec<f64>>;
+/// A number for each lane and each group of nodes.
+pub(super) type ByLaneAndGroup = Vec<Vec<f64>>;
 
 /// A sum that remembers the size of its terms, for the bound of its rounding error.
 #[derive(Default)]
@@ -40,7 +39,7 @@ impl CarefulSum {
 
 /// Lower bound of the weighted deviations of all lanes, if the nodes are in these groups. `directions` has a number for
 /// each lane and group; the bound holds for any numbers.
-pub(super) fn bound(problem: &LevelProblem, groups: &[NodeGroup], directions: &Slopes) -> f64 {
+pub(super) fn bound(problem: &LevelProblem, groups: &[NodeGroup], directions: &ByLaneAndGroup) -> f64 {
     let mut sum = CarefulSum::default();
     let mut slopes = Vec::with_capacity(directions.len());
     for (lane, direction) in directions.iter().enumerate() {
@@ -83,7 +82,7 @@ fn slopes_of(nodes: usize, groups: &[NodeGroup], direction: &[f64], weight: f64)
 fn fixed_part(
     sum: &mut CarefulSum,
     groups: &[NodeGroup],
-    slopes: &Slopes,
+    slopes: &ByLaneAndGroup,
     class: usize,
     details: &NodeClass,
 ) {
@@ -110,7 +109,7 @@ fn item_part(
     sum: &mut CarefulSum,
     problem: &LevelProblem,
     groups: &[NodeGroup],
-    slopes: &Slopes,
+    slopes: &ByLaneAndGroup,
     item: &ItemKind,
 ) {
     for (amounts, is_secondary) in [(Some(&item.primary), false), (item.secondary.as_ref(), true)] {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{LaneFloor, stays_online};
+use super::super::{LaneFloor, rising_weight, stays_online};
 use crate::balance::deep::terrain::Terrain;
 
 /// Maximum number of levels. Needs in between count as the next lower level, which makes the bound weaker, not wrong.
@@ -40,19 +40,19 @@ pub(super) struct ItemKind {
     pub stays: bool,
 }
 
-/// Everything that the bound depends on.
+/// The lower bound of the deviations and of the reserves, as a problem of its own.
 #[derive(Debug, Clone)]
-pub(super) struct LevelProblem {
+pub(in super::super) struct LevelProblem {
     /// Number of nodes.
     pub nodes: usize,
-    pub classes: Vec<NodeClass>,
+    pub(super) classes: Vec<NodeClass>,
     /// For each lane, the weight of its deviation.
     pub weights: Vec<f64>,
     /// For each lane, its least deviation.
     pub least: Vec<f64>,
     /// The levels of the reserves in MiB, descending.
     pub levels: Vec<f64>,
-    pub items: Vec<ItemKind>,
+    pub(super) items: Vec<ItemKind>,
     /// Weight of the sum of the reserves.
     pub of_sum: f64,
     /// Weight of the deviation of the reserves; so small that the cost rises with every reserve.
@@ -60,9 +60,10 @@ pub(super) struct LevelProblem {
 }
 
 impl LevelProblem {
-    /// Reads the terrain; `None` if the bound does not apply to it.
-    pub(super) fn of(terrain: &Terrain<'_>, lanes: Vec<LaneFloor>) -> Option<LevelProblem> {
-        let reserve = terrain.lanes.reserve?;
+    /// Reads the terrain; `None` if the bound does not apply: without movable mirrored instances, and with nodes of too many
+    /// sizes.
+    pub(in super::super) fn of(terrain: &Terrain<'_>, lanes: &[LaneFloor]) -> Option<LevelProblem> {
+        terrain.lanes.reserve?;
         let first = *terrain.online.first()?;
         let nodes = terrain.online.len();
         let equal_storage =
@@ -71,23 +72,19 @@ impl LevelProblem {
             return None;
         }
         let levels = levels(terrain);
-        let classes = classes(terrain, &lanes)?;
+        let classes = classes(terrain, lanes)?;
         if levels.is_empty() || classes.len() > MOST_CLASSES {
             return None;
         }
-        let of_sum = terrain.weights.reserved;
-        let n = nodes as f64;
-        // The deviation falls by at most sqrt(N - 1) / N for each unit by which a value rises.
-        let of_deviation = terrain.lanes.weight[reserve].min(of_sum * n / (n - 1.0).sqrt());
         Some(LevelProblem {
             nodes,
             classes,
             weights: lanes.iter().map(|lane| terrain.lanes.weight[lane.lane]).collect(),
             least: lanes.iter().map(|lane| lane.least).collect(),
-            items: items(terrain, first, &lanes, &levels),
+            items: items(terrain, first, lanes, &levels),
             levels,
-            of_sum,
-            of_deviation,
+            of_sum: terrain.weights.reserved,
+            of_deviation: rising_weight(terrain),
         })
     }
 
