@@ -256,7 +256,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let is_given_up = self.panics || !shutdown && asks_for_fencing(own, transient);
         let is_fenced = self.set.fencing && is_here && is_given_up;
         HostState {
-            online: membership == Membership::Joined || is_fenced,
+            online: membership == Membership::Joined || is_fenced || membership == Membership::Lost && in_ccm,
             standby: is_set("standby"),
             maintenance: is_set("maintenance"),
             shutting_down: shutdown,
