@@ -53,9 +53,7 @@ impl HostLoss {
                     changes.get(parts.machine).runs_on().is_some_and(|beneath| !hosts.contains(&beneath))
                 })
             };
-            host.filter(|host| {
-                !hosts.contains(host) && !after.is_fenced_remote_node(*host) && is_up(*host)
-            })
+            host.filter(|host| !hosts.contains(host) && !after.is_fenced_remote_node(*host) && is_up(*host))
         };
         let ends_promoted = |resource: ResourceIdx| {
             in_left(resource).is_some_and(|one| changes.roles[one.get()].ends_promoted)

@@ -55,8 +55,7 @@ pub(super) fn compare(simulator: &Simulator, file: &Path) -> io::Result<Verdict>
             return Ok(Verdict::Refused);
         }
     }
-    let (Some(document), Some(at_rest)) =
-        (read(simulator, rest, &["survive"])?, read(simulator, rest, &[])?)
+    let (Some(document), Some(at_rest)) = (read(simulator, rest, &["survive"])?, read(simulator, rest, &[])?)
     else {
         return Ok(Verdict::Refused);
     };
@@ -74,9 +73,11 @@ pub(super) fn compare(simulator: &Simulator, file: &Path) -> io::Result<Verdict>
         let Some(after) = read(simulator, lost, &[])?.map(|document| places(&document)) else { continue };
         let (started, over) = (started(&told), lost_with(&at_rest, &before, node));
         for (resource, hosts) in before.iter().filter(|(_, hosts)| hosts.len() == 1) {
-            let expected = place_after(loss, resource, Some(&hosts[0]).filter(|host| !over.contains(host.as_str())));
-            let counts =
-                |host: &&String| !over.contains(host.as_str()) || started.contains(&(resource.as_str(), host.as_str()));
+            let expected =
+                place_after(loss, resource, Some(&hosts[0]).filter(|host| !over.contains(host.as_str())));
+            let counts = |host: &&String| {
+                !over.contains(host.as_str()) || started.contains(&(resource.as_str(), host.as_str()))
+            };
             let found = after.get(resource).and_then(|hosts| hosts.iter().find(counts)).map(String::as_str);
             if expected != found {
                 return Ok(Verdict::Different(format!(
@@ -121,17 +122,19 @@ fn place_after<'a>(loss: &'a Value, resource: &str, before: Option<&'a String>) 
 /// A lost node, and the guest nodes and containers that ran on it.
 fn lost_with<'a>(at_rest: &'a Value, before: &Places, node: &'a str) -> BTreeSet<&'a str> {
     let nodes = at_rest["nodes"].as_array().into_iter().flatten();
-    let runs_there = |machine: &str| before.get(machine).is_some_and(|hosts| hosts.iter().any(|host| host == node));
+    let runs_there =
+        |machine: &str| before.get(machine).is_some_and(|hosts| hosts.iter().any(|host| host == node));
     let guests = nodes.filter(|guest| guest["machine"].as_str().is_some_and(runs_there));
     guests.filter_map(|guest| guest["name"].as_str()).chain([node]).collect()
 }
 
-/// Resources that crm_simulate started, each with its host.
+/// Resources that crm_simulate started or brought by a live migration, each with its host.
 fn started(told: &str) -> BTreeSet<(&str, &str)> {
     let started = told.lines().filter_map(|line| {
-        let words: Vec<&str> = line.trim_start().strip_prefix("* Resource action: ")?.split_whitespace().collect();
+        let words: Vec<&str> =
+            line.trim_start().strip_prefix("* Resource action: ")?.split_whitespace().collect();
         match words[..] {
-            [resource, "start", "on", host] => Some((resource, host)),
+            [resource, "start" | "migrate_from", "on", host] => Some((resource, host)),
             _ => None,
         }
     });

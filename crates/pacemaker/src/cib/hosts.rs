@@ -72,6 +72,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             if host.stray {
                 host.state.unclean = self.is_active_by_status(here);
             }
+            if host.state.unclean {
+                self.unclean_by_state.insert(here);
+            }
             self.set.hosts.push(host);
         }
         self.read_status_order();

@@ -198,9 +198,8 @@ impl ResourceChange {
     /// if that is fenced. One that should leave a host that cannot be fenced counts as not started elsewhere.
     pub(super) fn lasts_on(self, set: &WorkingSet) -> Option<HostIdx> {
         let is_held = matches!(self, ResourceChange::Held(_));
-        let is_unsure = |host: HostIdx| {
-            !set.frozen && set.host(host).state.unclean && (is_held || set.can_fence(host))
-        };
+        let is_unsure =
+            |host: HostIdx| !set.frozen && set.host(host).state.unclean && (is_held || set.can_fence(host));
         self.runs_on().filter(|host| self.starts_on().is_some() || !is_unsure(*host))
     }
 
