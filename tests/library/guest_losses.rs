@@ -111,3 +111,17 @@ fn the_best_placement_keeps_what_is_inside() {
         }
     }
 }
+
+/// Without a fencing device, nothing is started elsewhere, and a guest node is down with its host.
+#[test]
+fn a_guest_node_stays_down_with_its_machine() {
+    let text = fs::read_to_string(Path::new(DIRECTORY).join("guest-node.xml")).unwrap();
+    let device = r#"class="stonith" type="fence_ipmilan""#;
+    let text = text.replace(device, r#"class="ocf" provider="pacemaker" type="Dummy""#);
+    let set = at_rest(&text, "t", cib::parse(&text, "t").unwrap().strategy()).unwrap().unwrap();
+    let all = losses(&set, set.strategy(), 1).unwrap();
+    let host_of_all = all.iter().find(|loss| set.host(loss.hosts[0]).name == "n1").unwrap();
+    let mut down: Vec<&str> = host_of_all.down.iter().map(|one| set.resource(*one).id.as_str()).collect();
+    down.sort_unstable();
+    assert_eq!((down, host_of_all.restarted.len()), (vec!["A", "B", "C", "g1", "vm"], 0));
+}

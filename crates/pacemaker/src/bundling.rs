@@ -78,7 +78,8 @@ impl Placer<'_> {
     fn assign_inner(&mut self, bundle: &Bundle, inner: ResourceIdx) {
         self.open_own_nodes(bundle, inner);
         self.tell_scores(inner);
-        let instances = self.instance_sequence(inner);
+        let mut instances = self.instance_sequence(inner);
+        instances.retain(|one| !self.set.resource(*one).surplus);
         self.turns.insert(inner, instances.clone());
         let place = instances.iter().find_map(|instance| self.place_of(*instance));
         self.progress[inner.get()] = PlacingState::Done(place);

@@ -45,6 +45,10 @@ pub(super) struct InstanceRank {
 }
 
 impl HostCounts {
+    fn all(&self) -> usize {
+        self.counts.iter().sum()
+    }
+
     fn is_full(&self, host: HostIdx) -> bool {
         self.counts[host.get()] >= self.most
     }
@@ -76,16 +80,24 @@ impl Placer<'_> {
         self.promote(clone, &instances);
     }
 
-    /// Places the instances of a clone, or the containers of a bundle. Returns them in the order of their turns.
+    /// Places the instances of a clone, or the containers of a bundle. Returns them in the order of their turns. Surplus
+    /// ones get no place, but are among them if they had a turn, which they have as long as others lack a place.
     pub(super) fn assign_instances(&mut self, clone: ResourceIdx) -> Vec<ResourceIdx> {
         let set = self.set;
-        let instances = self.instance_sequence(clone);
-        self.turns.insert(clone, instances.clone());
+        let mut instances = self.instance_sequence(clone);
+        let wanted = set.wanted_instances(clone).count();
         let share = self.share_of_each_host(clone);
         let mut taken = HostCounts { counts: vec![0; set.hosts.len()], most: set.resource(clone).per_host() };
+        let mut tried: Vec<ResourceIdx> = Vec::new();
         for instance in &instances {
+            let is_surplus = set.resource(*instance).surplus;
             let Some(active) = self.may_try_to_stay(*instance, &taken, share) else { continue };
-            if self.is_wanted(*instance, active) {
+            if is_surplus {
+                if taken.all() < wanted && self.is_wanted(*instance, active) {
+                    tried.push(*instance);
+                    self.tell_primaries_again(*instance);
+                }
+            } else if self.is_wanted(*instance, active) {
                 if set.release.retries_at_once() {
                     self.try_until_it_stays(clone, *instance, active, &mut taken);
                 } else {
@@ -96,12 +108,15 @@ impl Placer<'_> {
                 self.wishes.double(*instance);
             }
         }
-        self.consult_for_surplus(clone, &taken, share);
         for instance in &instances {
-            if self.progress[instance.get()] == PlacingState::Waiting {
+            if set.resource(*instance).surplus {
+                tried.extend((taken.all() < wanted).then_some(*instance));
+            } else if self.progress[instance.get()] == PlacingState::Waiting {
                 self.assign_instance(clone, *instance, &mut taken);
             }
         }
+        instances.retain(|one| !set.resource(*one).surplus || tried.contains(one));
+        self.turns.insert(clone, instances.clone());
         instances
     }
 
@@ -115,23 +130,11 @@ impl Placer<'_> {
         (!has_failed && taken.counts[active.get()] < share && self.is_up(active)).then_some(active)
     }
 
-    /// Notes the scores of bundles that surplus instances of a clone go by, which are tried as long as others have no
-    /// place.
-    fn consult_for_surplus(&mut self, clone: ResourceIdx, taken: &HostCounts, share: usize) {
-        let set = self.set;
-        if set.bundles.is_empty()
-            || !set.release.repeats_bundles()
-            || taken.counts.iter().sum::<usize>() >= self.set.wanted_instances(clone).count()
-        {
-            return;
-        }
-        for instance in set.resource(clone).members.iter().filter(|one| set.resource(**one).surplus) {
-            let host = self.may_try_to_stay(*instance, taken, share);
-            if host.is_none_or(|host| !self.is_wanted(*instance, host)) {
-                continue;
-            }
-            for at in self.wishes.list(*instance, Towards::Primaries).to_vec() {
-                self.tell_bundle_again(set.colocations[at].primary);
+    /// Notes the scores of bundles that a surplus instance goes by when it is tried.
+    fn tell_primaries_again(&mut self, instance: ResourceIdx) {
+        if self.set.release.repeats_bundles() {
+            for at in self.wishes.list(instance, Towards::Primaries).to_vec() {
+                self.tell_bundle_again(self.set.colocations[at].primary);
             }
         }
     }
@@ -229,7 +232,7 @@ impl Placer<'_> {
             let number = members.iter().position(|member| by_container && member == instance);
             (Reverse(wish), self.instance_rank(*instance, &wanted[number.unwrap_or(0)]))
         };
-        let mut instances: Vec<ResourceIdx> = self.set.wanted_instances(clone).collect();
+        let mut instances = members.clone();
         instances.sort_by_key(rank);
         instances
     }
@@ -401,7 +404,7 @@ impl Placer<'_> {
         let tables: Vec<ScoreTable> = parts.iter().map(|part| self.tables[part.get()].clone()).collect();
         let noted: Vec<_> = parts.iter().map(|part| self.log.additions(*part).to_vec()).collect();
         let mut avoided: Vec<HostIdx> = Vec::new();
-        let placed: usize = taken.counts.iter().sum();
+        let placed = taken.all();
         for _ in placed..self.set.wanted_instances(clone).count() {
             for host in &avoided {
                 parts.iter().for_each(|part| self.forbid(*part, ScoreSource::Instance, *host));

@@ -46,7 +46,14 @@ impl HostLoss {
         let in_left = |resource: ResourceIdx| counterparts.get(resource.get()).copied().flatten();
         let runs_on = |resource: ResourceIdx| {
             let host = in_left(resource).and_then(|one| changes.get(one).runs_on());
-            host.filter(|host| !hosts.contains(host) && !after.is_fenced_remote_node(*host))
+            // A guest node is up only if its VM runs on a host that is left.
+            let is_up = |host: HostIdx| {
+                let machine = left.host(host).guest.filter(|parts| !parts.is_remote_node());
+                machine.is_none_or(|parts| {
+                    changes.get(parts.machine).runs_on().is_some_and(|beneath| !hosts.contains(&beneath))
+                })
+            };
+            host.filter(|host| !hosts.contains(host) && !after.is_fenced_remote_node(*host) && is_up(*host))
         };
         let ends_promoted = |resource: ResourceIdx| {
             in_left(resource).is_some_and(|one| changes.roles[one.get()].ends_promoted)

@@ -45,6 +45,13 @@ impl WorkingSet {
         self.primitives(&resource).iter().any(|part| self.resource(*part).promoted)
     }
 
+    /// Returns true for an unpromoted member of a group in a clone of which another member is promoted.
+    pub(super) fn lags_behind_promoted_member(&self, member: ResourceIdx) -> bool {
+        let details = self.resource(member);
+        let is_cloned = |group: &ResourceIdx| self.resource(*group).instance_of.is_some();
+        !details.promoted && details.group.filter(is_cloned).is_some_and(|group| self.is_promoted(group))
+    }
+
     /// Forgets failed promotions on hosts where an instance of the clone stops, as a stop clears them.
     pub(super) fn forget_failed_promotions(&mut self, changes: &ResourceChanges) {
         for clone in self.clones().collect::<Vec<_>>() {

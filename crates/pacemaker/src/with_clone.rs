@@ -71,7 +71,10 @@ impl Placer<'_> {
             let is_bundle = set.bundle(colocation.primary).is_some();
             // Containers come by their numbers.
             let instances = if is_bundle { &set.resource(colocation.primary).members } else { &instances };
-            let in_role = instances.iter().filter(|one| self.has_role(**one, role));
+            let had_turn = |one: &&ResourceIdx| {
+                is_bundle || self.turns.get(&colocation.primary).is_some_and(|turns| turns.contains(one))
+            };
+            let in_role = instances.iter().filter(had_turn).filter(|one| self.has_role(**one, role));
             let firsts = in_role.filter_map(|one| set.member(*one, false));
             let mut places: Vec<Option<HostIdx>> = firsts.map(|first| self.place_of(first)).collect();
             if !is_bundle && !self.by_promotion.contains_key(&colocation.primary) {

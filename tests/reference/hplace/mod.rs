@@ -365,12 +365,16 @@ pub fn run(
             if with_remotes {
                 text = remotes::with_remote_nodes(&text, &mut random);
             }
+            let loses_nodes = special.is_some_and(|at| SPECIAL[at].losses);
+            if loses_nodes {
+                text = losses::without_shutdowns(&text);
+            }
             fs::write(&file, text)?;
             // With remote nodes, hplace refuses some graphs.
             let by_summary = with_guests.is_some()
                 || with_bundles
                 || with_remotes && ours(simulator, &file, &["--dot"])?.status.code() == Some(1);
-            let verdict = match special.is_some_and(|at| SPECIAL[at].losses) {
+            let verdict = match loses_nodes {
                 true => losses::compare(simulator, &file)?,
                 false => compare(simulator, &file, by_summary)?,
             };

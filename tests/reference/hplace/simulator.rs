@@ -29,6 +29,15 @@ pub struct Simulator {
     release: Release,
 }
 
+/// The loss of a node.
+#[derive(Debug, Clone, Copy)]
+pub struct Loss<'a> {
+    /// The node.
+    pub node: &'a str,
+    /// File for the document of the cluster that has just lost it.
+    pub input: &'a Path,
+}
+
 /// An answer of crm_simulate, in the words of Pacemaker 2.1.5.
 pub struct Answer {
     /// The lines of its standard output, without bullets.
@@ -92,17 +101,24 @@ impl Simulator {
         Ok(Some(Answer { text: in_former_words(&text), dot: graph? }))
     }
 
-    /// Carries out the actions of a cluster, after the loss of a node if one is named, and writes its new document. Returns
-    /// false if they do not come to an end.
+    /// Carries out the actions of a cluster, after a loss if there is one, and writes its new document. Returns what it
+    /// tells; `None` if the actions do not come to an end.
     ///
     /// # Errors
     /// Fails if it cannot be run.
-    pub fn carry_out(&self, from: &Path, to: &Path, lost: Option<&str>) -> io::Result<bool> {
+    pub fn carry_out(&self, from: &Path, to: &Path, lost: Option<Loss<'_>>) -> io::Result<Option<String>> {
+        if self.root.is_some() {
+            // A simulator in another system does not see the files.
+            return Ok(None);
+        }
         let (from, to) = (from.to_string_lossy(), to.to_string_lossy());
-        let mut arguments = vec!["-S", "-Q", "-x", &from, "-O", &to];
-        arguments.extend(lost.into_iter().flat_map(|node| ["--node-fail", node]));
-        // A simulator in another system does not see the files.
-        Ok(self.root.is_none() && self.output(&arguments)?.status.success())
+        let input = lost.map(|loss| loss.input.to_string_lossy());
+        let mut arguments = vec!["-S", "-x", &from, "-O", &to];
+        if let (Some(loss), Some(input)) = (lost, &input) {
+            arguments.extend(["--node-fail", loss.node, "-I", input]);
+        }
+        let output = self.output(&arguments)?;
+        Ok(output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned()))
     }
 
     fn output(&self, arguments: &[&str]) -> io::Result<Output> {

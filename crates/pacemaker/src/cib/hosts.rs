@@ -72,6 +72,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             if host.stray {
                 host.state.unclean = self.is_active_by_status(here);
             }
+            if host.state.unclean {
+                self.unclean_by_state.insert(here);
+            }
             self.set.hosts.push(host);
         }
         self.read_status_order();
@@ -256,7 +259,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let is_given_up = self.panics || !shutdown && asks_for_fencing(own, transient);
         let is_fenced = self.set.fencing && is_here && is_given_up;
         HostState {
-            online: membership == Membership::Joined || is_fenced,
+            online: membership == Membership::Joined || is_fenced || membership == Membership::Lost && in_ccm,
             standby: is_set("standby"),
             maintenance: is_set("maintenance"),
             shutting_down: shutdown,

@@ -159,6 +159,8 @@ struct Reader<'a, 'i> {
     watchdog: bool,
     cluster_name: Option<&'a str>,
     hosts: HashMap<String, HostIdx>,
+    /// The hosts that must be fenced for their own state, whatever failed there.
+    unclean_by_state: HashSet<HostIdx>,
     /// The templates of primitives, by id.
     templates: HashMap<&'a str, Node<'a, 'i>>,
     /// Resources that tags and templates stand for in constraints, by id.
@@ -251,6 +253,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             watchdog: false,
             cluster_name: None,
             hosts: HashMap::new(),
+            unclean_by_state: HashSet::new(),
             templates: HashMap::new(),
             tags: HashMap::new(),
             resources: HashMap::new(),

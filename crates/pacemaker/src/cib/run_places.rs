@@ -179,7 +179,7 @@ impl Reader<'_, '_> {
         let state = self.set.host(host).state;
         let is_known = state.online || state.unclean || self.is_reached(host);
         // Resources on a lost host are gone with it. A guest node that must be restarted exists until then.
-        let is_gone = !state.online && !self.is_running_guest(host);
+        let is_gone = self.unclean_by_state.contains(&host) || !state.online && !self.is_running_guest(host);
         if self.is_cut_off(host) && past.active && past.condition() == RunCondition::Failed {
             add_reason(reasons, FAILED_BEHIND);
         }

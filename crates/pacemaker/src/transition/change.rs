@@ -105,8 +105,9 @@ impl ResourceChange {
         let is_promotable =
             || set.clone_of(resource).is_some_and(|one| set.resource(one).promotion.is_some());
         let goes_on = match policy {
-            // Pacemaker quirk: a resource with a changed definition is stopped, and not started again.
-            QuorumPolicy::Freeze => !is_changed,
+            // Pacemaker quirk: a resource with a changed definition is stopped, and not started again. So is a member of a
+            // group in a clone if another member is promoted and it is not.
+            QuorumPolicy::Freeze => !is_changed && !set.lags_behind_promoted_member(resource),
             QuorumPolicy::Demote => is_promotable(),
             QuorumPolicy::Stop => false,
         };
@@ -194,10 +195,12 @@ impl ResourceChange {
     }
 
     /// The host on which it runs in the end, for others that need it. A resource that is not managed ends with its host
-    /// if that is fenced.
+    /// if that is fenced. One that should leave a host that cannot be fenced counts as not started elsewhere.
     pub(super) fn lasts_on(self, set: &WorkingSet) -> Option<HostIdx> {
-        let is_fenced = |host: HostIdx| !set.frozen && set.host(host).state.unclean && set.can_fence(host);
-        self.runs_on().filter(|host| self.starts_on().is_some() || !is_fenced(*host))
+        let is_held = matches!(self, ResourceChange::Held(_));
+        let is_unsure =
+            |host: HostIdx| !set.frozen && set.host(host).state.unclean && (is_held || set.can_fence(host));
+        self.runs_on().filter(|host| self.starts_on().is_some() || !is_unsure(*host))
     }
 
     /// Returns true for a start that had begun when the document was written, and is not given up.

@@ -251,7 +251,7 @@ impl InducedChanges<'_> {
             // One that stays because of a ticket counts as not started once others wait for it.
             let is_kept = |part: &ResourceIdx| set.resource(*part).kept_by_ticket && self.awaited[part.get()];
             let runs = |part: &ResourceIdx| {
-                self.of(*part).runs_on().is_some()
+                self.of(*part).lasts_on(set).is_some()
                     && !is_kept(part)
                     && (!is_promotion || self.is_to_be_promoted(*part))
             };
