@@ -36,6 +36,7 @@ mod plain;
 mod promotable;
 mod properties;
 mod remote_nodes;
+mod removed_nodes;
 mod resources;
 mod revisions;
 pub(super) mod roles;
@@ -78,6 +79,7 @@ pub use keys::tag_name;
 use locks::ShutdownLocks;
 use plain::{PlainHistories, TakenHistory};
 use properties::Properties;
+use removed_nodes::RemovedNode;
 pub(super) use properties::amount;
 use unfencing::UnfencingDevice;
 
@@ -228,6 +230,8 @@ struct Reader<'a, 'i> {
     leftover_states: Vec<Node<'a, 'i>>,
     /// The remote nodes of the list of nodes that no resource connects to.
     strays: Vec<Node<'a, 'i>>,
+    /// The guest and remote nodes whose connections still run, but are no longer configured.
+    removed: Vec<RemovedNode<'a, 'i>>,
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
@@ -286,6 +290,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             container_failures: HashMap::new(),
             leftover_states: Vec::new(),
             strays: Vec::new(),
+            removed: Vec::new(),
         }
     }
 
@@ -296,6 +301,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.name_leftovers();
         self.read_resources()?;
         self.read_orphans();
+        self.connect_removed_nodes();
         self.lock_resources();
         self.read_tags();
         self.read_tickets()?;
