@@ -497,7 +497,8 @@ impl WorkingSet {
     /// the list of nodes has them.
     pub(super) fn base_scores(&self) -> ScoreTable {
         let mut table = ScoreTable::empty(self.hosts.len());
-        let open = self.host_indices().filter(|host| !self.host(*host).replica && self.host(*host).is_known());
+        let open =
+            self.host_indices().filter(|host| !self.host(*host).replica && self.host(*host).is_known());
         open.for_each(|host| table.set(host, self.host(host).base));
         table
     }

@@ -133,7 +133,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         let first_guest = order.iter().position(is_guest).unwrap_or(order.len());
         let early: Vec<HostIdx> =
             order[..first_guest].iter().copied().filter(|host| self.is_known_in_turn(*host)).collect();
-        let is_late = |host: &HostIdx| is_guest(host) || self.set.host(*host).removed && !early.contains(host);
+        let is_late =
+            |host: &HostIdx| is_guest(host) || self.set.host(*host).removed && !early.contains(host);
         order.sort_by_key(is_late);
         self.set.status_order = order;
     }

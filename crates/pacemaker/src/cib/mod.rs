@@ -79,8 +79,8 @@ pub use keys::tag_name;
 use locks::ShutdownLocks;
 use plain::{PlainHistories, TakenHistory};
 use properties::Properties;
-use removed_nodes::RemovedNode;
 pub(super) use properties::amount;
+use removed_nodes::RemovedNode;
 use unfencing::UnfencingDevice;
 
 /// Names that properties have since Pacemaker 3, and the older names by which they are read.

@@ -88,9 +88,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         section.into_iter().flat_map(|section| section.descendants()).any(|node| {
             match node.tag_name().name() {
                 "primitive" => id(node) == name.rsplit_once(':').map_or(name, |(inner, _)| inner),
-                "nvpair" => {
-                    node.attribute("name") == Some(GUEST) && node.attribute("value") == Some(name)
-                }
+                "nvpair" => node.attribute("name") == Some(GUEST) && node.attribute("value") == Some(name),
                 "bundle" => name.starts_with(&format!("{}-", id(node))),
                 _ => false,
             }
