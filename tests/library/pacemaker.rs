@@ -54,12 +54,12 @@ pub(crate) fn in_other_words() -> BTreeSet<PathBuf> {
 
 /// Clusters whose configuration has changed since their resources were started.
 pub(crate) fn changed() -> BTreeSet<PathBuf> {
-    recorded("changed", 44)
+    recorded("changed", 45)
 }
 
 /// Clusters with guest nodes.
 pub(crate) fn with_guests() -> BTreeSet<PathBuf> {
-    recorded("guests", 74)
+    recorded("guests", 76)
 }
 
 /// Clusters with remote nodes. Only the consequences for places and changes are known.
@@ -69,7 +69,7 @@ pub(crate) fn with_remote_nodes() -> BTreeSet<PathBuf> {
 
 /// Clusters with remote nodes and a recorded order of actions.
 pub(crate) fn with_searched_remote_nodes() -> BTreeSet<PathBuf> {
-    recorded("remotes-in-order", 21)
+    recorded("remotes-in-order", 22)
 }
 
 /// Clusters with bundles.

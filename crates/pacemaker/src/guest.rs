@@ -21,10 +21,16 @@ impl Host {
     /// VM restarted, and can run resources until then. A node in a container cannot if its bundle is to stop.
     pub fn can_run(&self) -> bool {
         match self.guest {
+            _ if self.removed => false,
             Some(_) if self.replica && self.state.shutting_down => false,
             Some(parts) if !parts.is_remote_node() => self.lets_run() && self.state.online,
             _ => self.state.available(),
         }
+    }
+
+    /// Returns false for a node that only the histories of resources tell of.
+    pub(super) fn is_known(&self) -> bool {
+        !self.removed || self.listed
     }
 
     /// Returns true for a remote node that must be fenced even if its connection gets a place.

@@ -75,6 +75,8 @@ pub struct Host {
     pub listed: bool,
     /// True for a remote node of the list of nodes that no resource connects to.
     pub stray: bool,
+    /// True for a guest or remote node whose connection still runs, but is no longer configured.
+    pub removed: bool,
 }
 
 /// The resources behind a guest node or a remote node.
@@ -491,10 +493,12 @@ impl WorkingSet {
         &self.hosts[host.get()]
     }
 
-    /// The base score of every host that is no part of a bundle.
+    /// The base score of every host that is no part of a bundle and was not removed. Pacemaker knows removed ones only if
+    /// the list of nodes has them.
     pub(super) fn base_scores(&self) -> ScoreTable {
         let mut table = ScoreTable::empty(self.hosts.len());
-        let open = self.host_indices().filter(|host| !self.host(*host).replica);
+        let open =
+            self.host_indices().filter(|host| !self.host(*host).replica && self.host(*host).is_known());
         open.for_each(|host| table.set(host, self.host(host).base));
         table
     }

@@ -201,7 +201,8 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// Number of hosts that are known as far as the document is read: nodes in containers are known with their bundles.
     pub(super) fn known_hosts(&self) -> usize {
-        let is_known = |host: &&Host| !host.replica || host.listed || host.guest.is_some();
+        let is_known =
+            |host: &&Host| host.is_known() && (!host.replica || host.listed || host.guest.is_some());
         self.set.hosts.iter().filter(is_known).count()
     }
 

@@ -134,9 +134,11 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         // Containers can run on remote nodes.
         self.settle_bundles(defaults)?;
+        self.settle_removed_nodes();
         let guests = self.guests.iter().map(|guest| self.hosts[guest.name]);
-        let replicas = self.set.host_indices().filter(|host| self.set.host(*host).replica);
-        let hosts: Vec<HostIdx> = guests.chain(replicas).collect();
+        let is_other = |host: &HostIdx| self.set.host(*host).replica || self.set.host(*host).removed;
+        let others = self.set.host_indices().filter(is_other);
+        let hosts: Vec<HostIdx> = guests.chain(others).collect();
         // Resources on guest nodes that do not run are known last.
         let mut order = std::mem::take(&mut self.set.status_order);
         order.sort_by_key(|host| hosts.contains(host) && !self.is_running_guest(*host));
@@ -149,7 +151,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn is_running_guest(&self, host: HostIdx) -> bool {
         let is_guest =
             self.guests.iter().any(|guest| guest.runs && self.hosts.get(guest.name) == Some(&host));
-        is_guest || self.is_running_replica(host)
+        is_guest || self.is_running_replica(host) || self.set.host(host).removed
     }
 
     /// Finds the state of a guest node. Returns its connection, and whether it runs.

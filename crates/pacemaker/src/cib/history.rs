@@ -108,6 +108,8 @@ pub(super) struct ResourceHistory {
     /// Class, provider and type of the started agent, as in [`Resource`](super::super::working_set::Resource); empty if
     /// it does not run there.
     pub(super) agent: String,
+    /// The VM of the guest node that it connects to; empty for all other resources.
+    pub(super) container: String,
     /// Parameters recorded by operations since it came to this host.
     pub(super) noted: Vec<NotedParameters>,
     /// Parameters recorded by the starts and monitors that are kept as the last failure.
@@ -127,6 +129,7 @@ impl ResourceHistory {
                 recorded_state,
                 ran,
                 agent: String::new(),
+                container: String::new(),
                 noted: Vec::new(),
                 noted_at_failure: Vec::new(),
                 unpromoted: false,
@@ -138,6 +141,7 @@ impl ResourceHistory {
                     recorded_state,
                     ran,
                     agent: past.agent(),
+                    container: past.container(),
                     noted: since_it_came(operations).map(note).collect(),
                     noted_at_failure: operations.iter().filter(is_failure).map(note).collect(),
                     unpromoted: is_unpromoted(operations),
@@ -197,18 +201,33 @@ fn ran(operations: &[PastOperation<'_>]) -> Option<i64> {
 /// one of these resources fences hosts.
 pub(super) fn histories<'a>(state: Node<'a, '_>) -> (Vec<(&'a str, ResourceHistory)>, bool) {
     let resources = list(state).into_iter().flat_map(|list| children(list, "lrm_resource"));
+    let mut fences = false;
+    let history = |resource: Node<'a, '_>| {
+        let (history, fences_here) = history(resource)?;
+        fences |= fences_here;
+        Some((id(resource), history))
+    };
+    (resources.filter_map(history).collect(), fences)
+}
+
+/// Histories of the resources of one type of agent on one host.
+pub(super) fn histories_of<'a>(state: Node<'a, '_>, kind: &str) -> Vec<(&'a str, ResourceHistory)> {
+    let resources = list(state).into_iter().flat_map(|list| children(list, "lrm_resource"));
+    let is_of_kind = |resource: &Node<'_, '_>| {
+        resource.attribute("type").is_some_and(|other| other.eq_ignore_ascii_case(kind))
+    };
+    resources.filter(is_of_kind).filter_map(|resource| Some((id(resource), history(resource)?.0))).collect()
+}
+
+/// History of a resource, unless it has no operations, and whether it fences hosts.
+fn history<'a>(resource: Node<'a, '_>) -> Option<(ResourceHistory, bool)> {
     let operation = |node: Node<'a, '_>| {
         let values = OPERATION.map(|name| node.attribute(name).unwrap_or_default().as_bytes());
         PastOperation::of(values, node.document().input_text()[node.range()].as_bytes())
     };
-    let mut fences = false;
-    let history = |resource: Node<'a, '_>| {
-        let mut operations: Vec<PastOperation> = children(resource, "lrm_rsc_op").map(operation).collect();
-        let past = PastResource(RESOURCE.map(|name| resource.attribute(name).unwrap_or_default().as_bytes()));
-        fences |= past.fences() && !operations.is_empty();
-        (!operations.is_empty()).then(|| (id(resource), ResourceHistory::of(&past, &mut operations)))
-    };
-    (resources.filter_map(history).collect(), fences)
+    let mut operations: Vec<PastOperation> = children(resource, "lrm_rsc_op").map(operation).collect();
+    let past = PastResource(RESOURCE.map(|name| resource.attribute(name).unwrap_or_default().as_bytes()));
+    (!operations.is_empty()).then(|| (ResourceHistory::of(&past, &mut operations), past.fences()))
 }
 
 /// The element with the history of a host.

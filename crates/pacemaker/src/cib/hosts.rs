@@ -34,6 +34,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn read_hosts(&mut self) -> Result<()> {
         self.bundles = self.find_bundles();
         let mut guests = self.find_guests();
+        self.removed = self.find_removed_nodes(&guests);
         let states = self.states(&guests)?;
         let mut hosts: Vec<(Host, Option<Node<'a, 'i>>)> = Vec::new();
         let (mut ids, mut names) = (HashSet::new(), HashSet::new());
@@ -45,7 +46,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             }
             let state = states.get(id).copied();
             if matches!(node.attribute("type"), Some("remote" | "ping")) {
-                if !guests.iter().any(|guest| guest.is(node)) && !self.is_replica(name) {
+                let is_removed = self.removed.iter().any(|removed| removed.is(node));
+                if !guests.iter().any(|guest| guest.is(node)) && !self.is_replica(name) && !is_removed {
                     let state = self.stray_state(name);
                     hosts.extend(self.stray(node, name, state).map(|host| (host, state)));
                 }
@@ -59,6 +61,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             hosts.push((host, None));
         }
         hosts.extend(self.replica_hosts(&states).into_iter().map(|host| (host, None)));
+        hosts.extend(self.removed_hosts(&states).into_iter().map(|host| (host, None)));
         hosts.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
         self.idle = vec![IdleMarks::default(); hosts.len()];
         self.guests = guests;
@@ -125,9 +128,17 @@ impl<'a, 'i> Reader<'a, 'i> {
             self.set.hosts.iter().enumerate().map(|(at, host)| (host.id.as_str(), at)).collect();
         self.set.status_order = ids.filter_map(|id| by_id.get(id)).map(|at| HostIdx::new(*at)).collect();
         let guests: Vec<HostIdx> = self.guests.iter().map(|guest| self.hosts[guest.name]).collect();
-        let mut order = std::mem::take(&mut self.set.status_order);
-        let is_late = |host: &HostIdx| self.set.host(*host).replica || self.set.host(*host).stray;
-        order.sort_by_key(|host| guests.contains(host) || is_late(host));
+        let is_guest = |host: &HostIdx| {
+            let node = self.set.host(*host);
+            guests.contains(host) || node.replica || node.stray
+        };
+        let mut order = self.set.status_order.clone();
+        let first_guest = order.iter().position(is_guest).unwrap_or(order.len());
+        let early: Vec<HostIdx> =
+            order[..first_guest].iter().copied().filter(|host| self.is_known_in_turn(*host)).collect();
+        let is_late =
+            |host: &HostIdx| is_guest(host) || self.set.host(*host).removed && !early.contains(host);
+        order.sort_by_key(is_late);
         self.set.status_order = order;
     }
 
@@ -144,6 +155,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             if state.attribute("remote_node").is_some_and(is_true)
                 && !guests.iter().any(is_guest)
                 && !self.is_replica(state.attribute("id").unwrap_or_default())
+                && !self.is_removed(state.attribute("id").unwrap_or_default())
             {
                 self.leftover_states.push(state);
                 continue;

@@ -47,7 +47,11 @@ impl Reader<'_, '_> {
 
     /// Notes the lost hosts for which such primitives must wait all the same, as these hosts tell nothing about them.
     fn find_unsure_hosts(&mut self) {
-        let lost = self.set.host_indices().filter(|host| self.set.host(*host).state.unclean);
+        let is_lost = |host: &HostIdx| {
+            let node = self.set.host(*host);
+            node.state.unclean && !node.removed
+        };
+        let lost = self.set.host_indices().filter(is_lost);
         for host in lost.collect::<Vec<HostIdx>>() {
             let known = self.known_on(host);
             let before = self.set.status_order.iter().copied().take_while(|one| *one != host).collect();

@@ -36,6 +36,7 @@ mod plain;
 mod promotable;
 mod properties;
 mod remote_nodes;
+mod removed_nodes;
 mod resources;
 mod revisions;
 pub(super) mod roles;
@@ -79,6 +80,7 @@ use locks::ShutdownLocks;
 use plain::{PlainHistories, TakenHistory};
 use properties::Properties;
 pub(super) use properties::amount;
+use removed_nodes::RemovedNode;
 use unfencing::UnfencingDevice;
 
 /// Names that properties have since Pacemaker 3, and the older names by which they are read.
@@ -230,6 +232,8 @@ struct Reader<'a, 'i> {
     leftover_states: Vec<Node<'a, 'i>>,
     /// The remote nodes of the list of nodes that no resource connects to.
     strays: Vec<Node<'a, 'i>>,
+    /// The guest and remote nodes whose connections still run, but are no longer configured.
+    removed: Vec<RemovedNode<'a, 'i>>,
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
@@ -289,6 +293,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             container_failures: HashMap::new(),
             leftover_states: Vec::new(),
             strays: Vec::new(),
+            removed: Vec::new(),
         }
     }
 
@@ -299,6 +304,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.name_leftovers();
         self.read_resources()?;
         self.read_orphans();
+        self.connect_removed_nodes();
         self.lock_resources();
         self.read_tags();
         self.read_tickets()?;

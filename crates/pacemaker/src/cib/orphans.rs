@@ -7,9 +7,13 @@ use super::super::resource::Resource;
 use super::super::working_set::Unsupported;
 use super::Reader;
 use super::document::id;
+use super::failures::PROMOTED;
 use super::history::NameMark;
 use super::resources::{CONNECTION, PrimitiveDraft};
 use super::value_rules::AgentKind;
+
+/// Reason why an orphan is not supported.
+const ON_REMOVED: &str = "it runs on a node that is no longer configured, and others know it";
 
 /// Resources that bundles and guest nodes bring with them, and that no configuration has.
 struct ImpliedResources<'a> {
@@ -30,19 +34,46 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// are stopped, unless they may stay (`stop-orphan-resources`).
     pub(super) fn read_orphans(&mut self) {
         for name in self.orphans() {
-            if self.connects(name) {
+            if self.connects(name) && !self.is_removed(name) {
                 self.set
                     .unsupported
                     .push(unsupported(name, "the connection to a node that is no longer configured"));
             }
             let draft = self.draft_orphan(name);
-            let (resource, reasons) = self.settle(draft);
+            let (mut resource, mut reasons) = self.settle(draft);
+            if resource.promoted && !self.is_demoted_orphan(&resource) {
+                reasons.push(PROMOTED);
+            }
+            if self.may_stay_on_removed(name, &resource) {
+                reasons.push(ON_REMOVED);
+            }
+            if !reasons.is_empty() {
+                (resource.managed, resource.unsupported) = (false, true);
+            }
             if resource.active.is_none() && resource.left_on.is_empty() {
                 continue;
             }
             self.set.unsupported.extend(reasons.iter().map(|reason| unsupported(name, reason)));
             self.set.resources.push(resource);
         }
+    }
+
+    /// Returns true if a promoted orphan is demoted and stopped on nodes that are up.
+    fn is_demoted_orphan(&self, orphan: &Resource) -> bool {
+        let is_up = |host| {
+            let state = self.set.host(host).state;
+            state.online && !state.unclean && !state.maintenance
+        };
+        orphan.managed && orphan.left_on.is_empty() && orphan.active_hosts().all(is_up)
+    }
+
+    /// Returns true if an orphan runs on a removed node alone, and other nodes have a history of it. Pacemaker leaves it
+    /// there if it read such a history before it knew the node.
+    fn may_stay_on_removed(&self, name: &str, orphan: &Resource) -> bool {
+        let mut hosts = orphan.active_hosts();
+        let is_on_removed = hosts.next().is_some_and(|host| self.set.host(host).removed);
+        let mark = NameMark::of(name.as_bytes());
+        is_on_removed && hosts.next().is_none() && self.idle.iter().any(|idle| idle.names().contains(&mark))
     }
 
     /// Returns true if a running resource is the connection to a remote or guest node. Pacemaker goes on counting that
@@ -104,7 +135,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             orphaned: true,
             ..self.bare(name, &metas)
         };
-        PrimitiveDraft::new(resource, Vec::new(), metas, rules)
+        let has_roles = resource.managed;
+        PrimitiveDraft { has_roles, ..PrimitiveDraft::new(resource, Vec::new(), metas, rules) }
     }
 }
 
@@ -154,10 +186,14 @@ mod tests {
 
     /// Resources may run there that must not be started twice.
     #[test]
-    fn nodes_that_are_no_longer_configured_are_outside() {
-        for (kind, code, is_unsupported) in
-            [("remote", 0, true), ("Remote", 0, true), ("remote", 7, false), ("Dummy", 0, false)]
-        {
+    fn failed_connections_that_are_no_longer_configured_are_outside() {
+        for (kind, code, is_unsupported) in [
+            ("remote", 0, false),
+            ("remote", 1, true),
+            ("Remote", 1, true),
+            ("remote", 7, false),
+            ("Dummy", 0, false),
+        ] {
             let document = format!(
                 r#"<cib have-quorum="1"><configuration><crm_config/><nodes><node id="1" uname="n"/></nodes><resources/></configuration><status><node_state id="1" uname="n" in_ccm="true" crmd="online" join="member" expected="member"><lrm id="1"><lrm_resources><lrm_resource id="g" class="ocf" provider="pacemaker" type="{kind}"><lrm_rsc_op id="o" operation="monitor" call-id="1" op-status="0" rc-code="{code}" transition-key="1:1:{code}:x" interval="0"/></lrm_resource></lrm_resources></lrm></node_state></status></cib>"#
             );

@@ -254,7 +254,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.note_container(&name, failures);
         self.settle_on(&mut resource, &place, metas.get("multiple-active"));
         if let Some(host) = resource.active.filter(|_| has_roles) {
-            resource.promoted = place.roles.promoted.contains(&host);
+            let promoted = &place.roles.promoted;
+            // Pacemaker quirk: an orphan that is promoted on one node counts as promoted on all.
+            resource.promoted = promoted.contains(&host) || resource.orphaned && !promoted.is_empty();
             resource.demoted = place.roles.demoted.contains(&host);
             let here = self.records_of(&name).iter().find(|record| record.host == host);
             resource.unpromoted = here.is_some_and(|record| record.history.unpromoted);

@@ -51,7 +51,12 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// Finds the guest nodes that know nothing of a resource.
     pub(super) fn look_on_guests(&mut self) {
-        let guests: Vec<(HostIdx, GuestParts)> = self.set.guests().collect();
+        let is_lost_for_good = |host: HostIdx| {
+            let node = self.set.host(host);
+            node.removed && node.state.unclean
+        };
+        let guests: Vec<(HostIdx, GuestParts)> =
+            self.set.guests().filter(|(host, _)| !is_lost_for_good(*host)).collect();
         let may_be_there = |resource: &ResourceIdx| {
             let details = self.set.resource(*resource);
             let is_part = |(_, parts): &(HostIdx, GuestParts)| {

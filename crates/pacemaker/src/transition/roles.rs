@@ -15,6 +15,8 @@ const MARKS: [(ActionTask, ActionTask); 2] = [(Demote, Demoted), (Promote, Promo
 
 /// Adds the promotions and demotions of all resources.
 pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
+    let orphans = set.resource_indices().filter(|one| set.resource(*one).orphaned);
+    orphans.for_each(|orphan| demote_orphan(set, changes, orphan, actions));
     let clones: Vec<ResourceIdx> =
         set.clones().filter(|clone| set.resource(*clone).promotion.is_some()).collect();
     for clone in clones {
@@ -36,6 +38,18 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
         {
             actions.edge(actions.with(before, clone), actions.with(after, clone), Strength::Must, why);
         }
+    }
+}
+
+/// Demotes a promoted resource that is no longer configured wherever it runs, before any of its stops.
+fn demote_orphan(set: &WorkingSet, changes: &ResourceChanges, orphan: ResourceIdx, actions: &mut Actions) {
+    if changes.roles[orphan.get()].demoted_on.is_none() {
+        return;
+    }
+    for host in set.resource(orphan).active_hosts() {
+        let demote = actions.add(TransitionAction::with(Demote, orphan, host));
+        let stop = actions.with(Stop, orphan);
+        actions.edge(demote, stop, Strength::Must, WaitReason::Change(orphan));
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::KeptOperation;
 
-/// The attributes of a resource in a history: its id, its agent, and since when it is locked to the host.
-pub(in crate::cib) const RESOURCE: [&str; 5] = ["id", "class", "provider", "type", LOCK];
+/// The attributes of a resource in a history: its id, its agent, since when it is locked to the host, and the VM of the
+/// guest node that it connects to.
+pub(in crate::cib) const RESOURCE: [&str; 6] = ["id", "class", "provider", "type", LOCK, "container"];
 
 /// Attribute of a resource that is locked to the host, as that was shut down.
 pub(in crate::cib) const LOCK: &str = "shutdown-lock";
@@ -30,6 +31,10 @@ impl<'a> PastResource<'a> {
     pub(super) fn agent(&self) -> String {
         let parts = self.0[1..4].iter().filter(|part| !part.is_empty());
         parts.map(|part| String::from_utf8_lossy(part)).collect::<Vec<_>>().join(":")
+    }
+
+    pub(super) fn container(&self) -> String {
+        String::from_utf8_lossy(self.0[5]).into_owned()
     }
 }
 
