@@ -40,11 +40,18 @@ pub(super) struct KeptOperation {
     pub(super) changed: Option<i64>,
     /// True if its failure is forgotten.
     pub(super) forgotten: bool,
+    /// Name and interval of the configured operation that it stands for.
+    configured: Option<(String, u64)>,
 }
 
 impl KeptOperation {
     pub(super) fn key(&self) -> OperationKey<'_> {
         OperationKey { name: &self.name, interval: self.interval }
+    }
+
+    /// Key of the configured operation that it stands for, if its own key names one.
+    pub(super) fn configured(&self) -> Option<OperationKey<'_>> {
+        self.configured.as_ref().map(|(name, interval)| OperationKey { name, interval: *interval })
     }
 
     /// Returns true for a probe.
@@ -119,7 +126,7 @@ pub(super) struct ResourceHistory {
 impl ResourceHistory {
     /// History by the operations of a resource, which are sorted by time.
     pub(super) fn of(past: &PastResource<'_>, operations: &mut [PastOperation<'_>]) -> ResourceHistory {
-        let recorded_state = recorded_state(operations);
+        let recorded_state = recorded_state(past.id(), operations);
         let ran = ran(operations);
         match recorded_state {
             // Most histories are of this kind.
@@ -234,12 +241,12 @@ fn sort_by_time(operations: &mut [PastOperation<'_>]) {
 }
 
 /// Keeps all operations, as their meaning depends on more.
-fn unsettled(operations: &[PastOperation<'_>]) -> RecordedState {
-    RecordedState::Unsettled(operations.iter().map(PastOperation::keep).collect())
+fn unsettled(resource: &[u8], operations: &[PastOperation<'_>]) -> RecordedState {
+    RecordedState::Unsettled(operations.iter().map(|operation| operation.keep(resource)).collect())
 }
 
 /// Outcome of the operations of a resource, which are sorted by time.
-fn recorded_state(operations: &mut [PastOperation<'_>]) -> RecordedState {
+fn recorded_state(resource: &[u8], operations: &mut [PastOperation<'_>]) -> RecordedState {
     if let [only] = operations
         && only.found_nothing()
         && !only.is_last_failure()
@@ -254,7 +261,7 @@ fn recorded_state(operations: &mut [PastOperation<'_>]) -> RecordedState {
         }
         match (operation.name(), operation.status(), operation.code()) {
             // Whatever its result, it may be forgotten.
-            _ if operation.is_last_failure() => return unsettled(operations),
+            _ if operation.is_last_failure() => return unsettled(resource, operations),
             // Cancelled operations and those below do not tell where it runs.
             (_, 1, _)
             | (b"notify" | b"meta-data" | b"reload" | b"reload-agent" | b"cancel" | b"delete", 0, 0) => {}
@@ -263,7 +270,7 @@ fn recorded_state(operations: &mut [PastOperation<'_>]) -> RecordedState {
                 active = false
             }
             (b"stop", 0, 0) if operation.is_success() => active = false,
-            _ => return unsettled(operations),
+            _ => return unsettled(resource, operations),
         }
     }
     if active { RecordedState::Active(newest) } else { RecordedState::Inactive(newest) }
