@@ -200,22 +200,23 @@ fn ran(operations: &[PastOperation<'_>]) -> Option<i64> {
     last
 }
 
-/// Histories of the resources with operations on one host, in the order of the document. The second value is true if
-/// one of these resources fences hosts.
-pub(super) fn histories<'a>(state: Node<'a, '_>) -> (Vec<(&'a str, ResourceHistory)>, bool) {
+/// Histories of the resources with operations on one host, in the order of the document. The second value holds those of
+/// these resources that fence hosts, by name without the number of an instance.
+pub(super) fn histories<'a>(state: Node<'a, '_>) -> (Vec<(&'a str, ResourceHistory)>, Vec<NameMark>) {
     let resources = list(state).into_iter().flat_map(|list| children(list, "lrm_resource"));
     let operation = |node: Node<'a, '_>| {
         let values = OPERATION.map(|name| node.attribute(name).unwrap_or_default().as_bytes());
         PastOperation::of(values, node.document().input_text()[node.range()].as_bytes())
     };
-    let mut fences = false;
+    let mut fencing = Vec::new();
     let history = |resource: Node<'a, '_>| {
         let mut operations: Vec<PastOperation> = children(resource, "lrm_rsc_op").map(operation).collect();
         let past = PastResource(RESOURCE.map(|name| resource.attribute(name).unwrap_or_default().as_bytes()));
-        fences |= past.fences() && !operations.is_empty();
+        fencing.extend(past.fencing().filter(|_| !operations.is_empty()));
         (!operations.is_empty()).then(|| (id(resource), ResourceHistory::of(&past, &mut operations)))
     };
-    (resources.filter_map(history).collect(), fences)
+    let histories = resources.filter_map(history).collect();
+    (histories, fencing)
 }
 
 /// The element with the history of a host.

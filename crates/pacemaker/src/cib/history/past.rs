@@ -1,6 +1,7 @@
 //! Resources and operations of histories, by the attributes of their elements.
 
 use super::KeptOperation;
+use super::idle::NameMark;
 
 /// The attributes of a resource in a history: its id, its agent, and since when it is locked to the host.
 pub(in crate::cib) const RESOURCE: [&str; 5] = ["id", "class", "provider", "type", LOCK];
@@ -20,6 +21,12 @@ impl<'a> PastResource<'a> {
     /// Returns true for a fencing device.
     pub(in crate::cib) fn fences(&self) -> bool {
         self.0[1] == b"stonith"
+    }
+
+    /// Its name without the number of an instance, if it is a fencing device.
+    pub(in crate::cib) fn fencing(&self) -> Option<NameMark> {
+        let bare = self.id().split(|byte| *byte == b':').next().unwrap_or_default();
+        self.fences().then(|| NameMark::of(bare))
     }
 
     /// Returns true if it is locked to the host.
