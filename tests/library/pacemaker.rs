@@ -19,7 +19,7 @@ pub(crate) fn clusters() -> Vec<PathBuf> {
 
 /// Clusters with failed or unfinished operations.
 pub(crate) fn with_failures() -> BTreeSet<PathBuf> {
-    recorded("failures", 52)
+    recorded("failures", 53)
 }
 
 /// Clusters in which resources run on several nodes.
@@ -54,7 +54,7 @@ pub(crate) fn in_other_words() -> BTreeSet<PathBuf> {
 
 /// Clusters whose configuration has changed since their resources were started.
 pub(crate) fn changed() -> BTreeSet<PathBuf> {
-    recorded("changed", 45)
+    recorded("changed", 48)
 }
 
 /// Clusters with guest nodes.

@@ -91,7 +91,7 @@ impl PastOutcome {
             return;
         }
         if matches!(key.name, "migrate_to" | "migrate_from") {
-            return self.migrate(operation, rules.of(key, fencing), migration);
+            return self.migrate(operation, rules.of(operation, fencing), migration);
         }
         match operation.status {
             // Cancelled operations, and pending ones other than starts and promotions, do not tell where it runs.
@@ -151,7 +151,7 @@ impl PastOutcome {
             return;
         }
         *last_failed = Some(key);
-        let on_fail = rules.of(key, fencing);
+        let on_fail = rules.of(operation, fencing);
         self.fail_in_role(operation, on_fail);
         self.fail(operation, on_fail);
     }

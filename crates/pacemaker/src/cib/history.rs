@@ -40,11 +40,18 @@ pub(super) struct KeptOperation {
     pub(super) changed: Option<i64>,
     /// True if its failure is forgotten.
     pub(super) forgotten: bool,
+    /// Name and interval of the configured operation that it stands for.
+    configured: Option<(String, u64)>,
 }
 
 impl KeptOperation {
     pub(super) fn key(&self) -> OperationKey<'_> {
         OperationKey { name: &self.name, interval: self.interval }
+    }
+
+    /// Key of the configured operation that it stands for, if its own key names one.
+    pub(super) fn configured(&self) -> Option<OperationKey<'_>> {
+        self.configured.as_ref().map(|(name, interval)| OperationKey { name, interval: *interval })
     }
 
     /// Returns true for a probe.
@@ -121,7 +128,7 @@ pub(super) struct ResourceHistory {
 impl ResourceHistory {
     /// History by the operations of a resource, which are sorted by time.
     pub(super) fn of(past: &PastResource<'_>, operations: &mut [PastOperation<'_>]) -> ResourceHistory {
-        let recorded_state = recorded_state(operations);
+        let recorded_state = recorded_state(past.id(), operations);
         let ran = ran(operations);
         match recorded_state {
             // Most histories are of this kind.
@@ -197,17 +204,18 @@ fn ran(operations: &[PastOperation<'_>]) -> Option<i64> {
     last
 }
 
-/// Histories of the resources with operations on one host, in the order of the document. The second value is true if
-/// one of these resources fences hosts.
-pub(super) fn histories<'a>(state: Node<'a, '_>) -> (Vec<(&'a str, ResourceHistory)>, bool) {
+/// Histories of the resources with operations on one host, in the order of the document. The second value holds those of
+/// these resources that fence hosts, by name without the number of an instance.
+pub(super) fn histories<'a>(state: Node<'a, '_>) -> (Vec<(&'a str, ResourceHistory)>, Vec<NameMark>) {
     let resources = list(state).into_iter().flat_map(|list| children(list, "lrm_resource"));
-    let mut fences = false;
+    let mut fencing = Vec::new();
     let history = |resource: Node<'a, '_>| {
-        let (history, fences_here) = history(resource)?;
-        fences |= fences_here;
+        let (history, fences) = history(resource)?;
+        fencing.extend(fences);
         Some((id(resource), history))
     };
-    (resources.filter_map(history).collect(), fences)
+    let histories = resources.filter_map(history).collect();
+    (histories, fencing)
 }
 
 /// Histories of the resources of one type of agent on one host.
@@ -219,15 +227,16 @@ pub(super) fn histories_of<'a>(state: Node<'a, '_>, kind: &str) -> Vec<(&'a str,
     resources.filter(is_of_kind).filter_map(|resource| Some((id(resource), history(resource)?.0))).collect()
 }
 
-/// History of a resource, unless it has no operations, and whether it fences hosts.
-fn history<'a>(resource: Node<'a, '_>) -> Option<(ResourceHistory, bool)> {
+/// History of a resource, unless it has no operations, and its name if it fences hosts.
+fn history<'a>(resource: Node<'a, '_>) -> Option<(ResourceHistory, Option<NameMark>)> {
     let operation = |node: Node<'a, '_>| {
         let values = OPERATION.map(|name| node.attribute(name).unwrap_or_default().as_bytes());
         PastOperation::of(values, node.document().input_text()[node.range()].as_bytes())
     };
     let mut operations: Vec<PastOperation> = children(resource, "lrm_rsc_op").map(operation).collect();
     let past = PastResource(RESOURCE.map(|name| resource.attribute(name).unwrap_or_default().as_bytes()));
-    (!operations.is_empty()).then(|| (ResourceHistory::of(&past, &mut operations), past.fences()))
+    let fencing = past.fencing().filter(|_| !operations.is_empty());
+    (!operations.is_empty()).then(|| (ResourceHistory::of(&past, &mut operations), fencing))
 }
 
 /// The element with the history of a host.
@@ -253,12 +262,12 @@ fn sort_by_time(operations: &mut [PastOperation<'_>]) {
 }
 
 /// Keeps all operations, as their meaning depends on more.
-fn unsettled(operations: &[PastOperation<'_>]) -> RecordedState {
-    RecordedState::Unsettled(operations.iter().map(PastOperation::keep).collect())
+fn unsettled(resource: &[u8], operations: &[PastOperation<'_>]) -> RecordedState {
+    RecordedState::Unsettled(operations.iter().map(|operation| operation.keep(resource)).collect())
 }
 
 /// Outcome of the operations of a resource, which are sorted by time.
-fn recorded_state(operations: &mut [PastOperation<'_>]) -> RecordedState {
+fn recorded_state(resource: &[u8], operations: &mut [PastOperation<'_>]) -> RecordedState {
     if let [only] = operations
         && only.found_nothing()
         && !only.is_last_failure()
@@ -273,7 +282,7 @@ fn recorded_state(operations: &mut [PastOperation<'_>]) -> RecordedState {
         }
         match (operation.name(), operation.status(), operation.code()) {
             // Whatever its result, it may be forgotten.
-            _ if operation.is_last_failure() => return unsettled(operations),
+            _ if operation.is_last_failure() => return unsettled(resource, operations),
             // Cancelled operations and those below do not tell where it runs.
             (_, 1, _)
             | (b"notify" | b"meta-data" | b"reload" | b"reload-agent" | b"cancel" | b"delete", 0, 0) => {}
@@ -282,7 +291,7 @@ fn recorded_state(operations: &mut [PastOperation<'_>]) -> RecordedState {
                 active = false
             }
             (b"stop", 0, 0) if operation.is_success() => active = false,
-            _ => return unsettled(operations),
+            _ => return unsettled(resource, operations),
         }
     }
     if active { RecordedState::Active(newest) } else { RecordedState::Inactive(newest) }

@@ -88,9 +88,10 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn read_recorded_states(&mut self, host: HostIdx, state: Option<Node<'a, 'i>>) {
         let taken = state.and_then(history::list).and_then(|list| self.taken.get(&list.range().start));
         let mut idle = taken.map(|history| history.idle.clone()).unwrap_or_default();
-        let (others, others_fence) = state.map(history::histories).unwrap_or_default();
+        let (others, other_fencing) = state.map(history::histories).unwrap_or_default();
         self.first_known.extend(taken.iter().flat_map(|history| &history.order));
-        self.has_fenced |= taken.is_some_and(|history| history.fences) || others_fence;
+        let fencing = taken.iter().flat_map(|history| &history.fencing).copied();
+        self.past_fencing.extend(fencing.chain(other_fencing));
         let taken = taken.into_iter().flat_map(|history| &history.histories);
         let mut ran = Vec::new();
         let taken = taken.map(|(name, history)| (name.as_str(), Cow::Borrowed(history)));

@@ -183,8 +183,8 @@ struct Reader<'a, 'i> {
     records: HashMap<&'a str, Vec<HostRecord<'a>>>,
     /// Resources in the history of the first host of the status, in order, if known.
     first_known: Vec<NameMark>,
-    /// True if the history of a host has, or had, a fencing device.
-    has_fenced: bool,
+    /// The fencing devices in the histories of hosts, by name without the number of an instance.
+    past_fencing: Vec<NameMark>,
     /// By host, the resources that are known not to run there.
     idle: Vec<IdleMarks>,
     /// By name in the status, time and host of a resource's last run. Of several hosts at one time, the first by name
@@ -269,7 +269,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             taken,
             records: HashMap::new(),
             first_known: Vec::new(),
-            has_fenced: false,
+            past_fencing: Vec::new(),
             idle: Vec::new(),
             last_hosts: HashMap::new(),
             failures: HashMap::new(),

@@ -4,7 +4,7 @@ use roxmltree::Node;
 
 use super::Reader;
 use super::document::{child, children};
-use super::history::OperationKey;
+use super::history::{KeptOperation, OperationKey};
 use super::properties::Properties;
 use super::roles::is_promoted;
 use super::spans::milliseconds;
@@ -111,9 +111,14 @@ impl FailureRules<'_> {
         promoted.find_map(word).filter(|word| *word != "demote")
     }
 
-    /// The reaction to a failed operation.
-    pub(super) fn of(&self, key: OperationKey<'_>, fencing: bool) -> OnFail {
-        let word = self.own_word(key).or_else(|| self.of_demotion(key)).or_else(|| self.default_word(key));
+    /// The reaction to a failed operation. The one that its key names has the value.
+    pub(super) fn of(&self, operation: &KeptOperation, fencing: bool) -> OnFail {
+        self.by_keys(operation.key(), operation.configured(), fencing)
+    }
+
+    fn by_keys(&self, key: OperationKey<'_>, configured: Option<OperationKey<'_>>, fencing: bool) -> OnFail {
+        let own = configured.and_then(|configured| self.own_word(configured));
+        let word = own.or_else(|| self.of_demotion(key)).or_else(|| self.default_word(key));
         let stops = key.name == "stop";
         let usual = match (stops && !self.is_connection, fencing) {
             _ if self.in_container => OnFail::RestartContainer,
@@ -195,14 +200,12 @@ mod tests {
             ],
             ..FailureRules::default()
         };
-        assert_eq!(rules.of(OperationKey { name: "monitor", interval: 10_000 }, false), OnFail::Standby);
-        assert_eq!(rules.of(OperationKey { name: "monitor", interval: 0 }, false), OnFail::Restart);
-        assert_eq!(
-            (
-                rules.of(OperationKey { name: "stop", interval: 0 }, false),
-                rules.of(OperationKey { name: "stop", interval: 0 }, true)
-            ),
-            (OnFail::Block, OnFail::Fence)
-        );
+        let of = |name, interval, fencing| {
+            let key = OperationKey { name, interval };
+            rules.by_keys(key, Some(key), fencing)
+        };
+        assert_eq!(of("monitor", 10_000, false), OnFail::Standby);
+        assert_eq!(of("monitor", 0, false), OnFail::Restart);
+        assert_eq!((of("stop", 0, false), of("stop", 0, true)), (OnFail::Block, OnFail::Fence));
     }
 }

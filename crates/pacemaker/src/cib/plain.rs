@@ -35,8 +35,8 @@ pub(super) struct TakenHistory {
     pub(super) histories: Vec<(String, ResourceHistory)>,
     /// Resources that are known not to run there.
     pub(super) idle: IdleMarks,
-    /// True if one of all these resources fences hosts.
-    pub(super) fences: bool,
+    /// Those of all these resources that fence hosts, by name without the number of an instance.
+    pub(super) fencing: Vec<NameMark>,
     /// All resources in order, if this is the first history of the document.
     pub(super) order: Vec<NameMark>,
 }
@@ -137,7 +137,7 @@ impl<R: Read> Sieve<R> {
     /// Takes the plain part of a history out of the view. Returns true if more of it may come.
     fn take(&mut self, history: usize) -> bool {
         let mut reader = ElementReader::new(&self.window[..self.end], self.begin);
-        let (mut found, mut fences, mut order) = (Vec::new(), false, Vec::new());
+        let (mut found, mut fencing, mut order) = (Vec::new(), Vec::new(), Vec::new());
         let is_first = self.histories.taken.keys().all(|known| *known == history);
         let mut idle = IdleMarks::default();
         let mut operations = Vec::new();
@@ -152,7 +152,7 @@ impl<R: Read> Sieve<R> {
             else {
                 break;
             };
-            fences |= past.fences() && !operations.is_empty();
+            fencing.extend(past.fencing().filter(|_| !operations.is_empty()));
             order.extend(Some(NameMark::of(past.id())).filter(|_| is_first && !operations.is_empty()));
             match ResourceHistory::of(&past, &mut operations) {
                 ResourceHistory { recorded_state: RecordedState::Inactive(_), .. }
@@ -178,7 +178,7 @@ impl<R: Read> Sieve<R> {
             |(id, history): (&[u8], ResourceHistory)| (String::from_utf8_lossy(id).into_owned(), history);
         let taken = self.histories.taken.entry(history).or_default();
         taken.histories.extend(found.into_iter().map(named));
-        taken.fences |= fences;
+        taken.fencing.append(&mut fencing);
         taken.order.append(&mut order);
         taken.idle.append(idle);
         !nothing_more

@@ -9,7 +9,7 @@ use super::super::working_set::{HostState, RunCondition};
 use super::Reader;
 use super::document::{children, id};
 use super::guests::GuestDraft;
-use super::history::{OperationKey, RecordedState};
+use super::history::{KeptOperation, RecordedState};
 use super::on_fail::{FailureRules, OnFail, is_first_contact};
 use super::properties::Properties;
 use super::resources::CONNECTION;
@@ -146,10 +146,10 @@ impl<'a, 'i> Reader<'a, 'i> {
             if matches!(condition, RunCondition::Sound | RunCondition::Starting | RunCondition::Supposed) {
                 continue;
             }
-            let is_lost = self.failed_so(name, *host, |key| rules.loses_remote_node(key));
-            failures.gives_up |= self.failed_so(name, *host, |key| !is_first_contact(key));
-            failures.restarts |= self.failed_so(name, *host, |key| {
-                let reaction = rules.of(key, self.set.fencing);
+            let is_lost = self.failed_so(name, *host, |operation| rules.loses_remote_node(operation.key()));
+            failures.gives_up |= self.failed_so(name, *host, |operation| !is_first_contact(operation.key()));
+            failures.restarts |= self.failed_so(name, *host, |operation| {
+                let reaction = rules.of(operation, self.set.fencing);
                 reaction <= OnFail::Restart || reaction == OnFail::Stop
             });
             failures.waits |= is_lost;
@@ -160,13 +160,13 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// Returns true if a connection has a failed operation of some kind on a host.
-    fn failed_so(&self, name: &str, host: HostIdx, is_of_kind: impl Fn(OperationKey<'_>) -> bool) -> bool {
+    fn failed_so(&self, name: &str, host: HostIdx, is_of_kind: impl Fn(&KeptOperation) -> bool) -> bool {
         let records = self.records_of(name).iter().filter(|record| record.host == host);
         let mut operations = records.flat_map(|record| match &record.history.recorded_state {
             RecordedState::Unsettled(operations) => operations.as_slice(),
             _ => &[],
         });
-        operations.any(|operation| operation.has_failed() && is_of_kind(operation.key()))
+        operations.any(|operation| operation.has_failed() && is_of_kind(operation))
     }
 
     /// Returns true if a failed connection is not started again before some time has passed.

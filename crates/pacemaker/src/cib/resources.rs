@@ -1,5 +1,7 @@
 //! Reads primitives and groups, and finds their hosts.
 
+use std::collections::HashSet;
+
 use roxmltree::Node;
 
 use super::super::capacity::Capacities;
@@ -12,7 +14,7 @@ use super::Reader;
 use super::containers::{ContainerFailures, NamedContainer};
 use super::document::{children, id, required, wrong};
 use super::failures::{PROMOTED, outcome};
-use super::history::RecordedState;
+use super::history::{NameMark, RecordedState};
 use super::migrations::HistoryPlace;
 use super::on_fail::FailureRules;
 use super::properties::{Properties, amount};
@@ -108,11 +110,16 @@ impl<'a, 'i> Reader<'a, 'i> {
         let Some(section) = self.section("resources") else { return Ok(()) };
         self.check_utilization(section)?;
         self.templates = children(section, "template").map(|template| (id(template), template)).collect();
-        let has_fencing = section
-            .descendants()
-            .any(|node| node.has_tag_name("primitive") && node.attribute("class") == Some("stonith"));
-        // Without a fencing device, nothing is started or stopped; one that is no longer configured is enough.
-        self.set.frozen = self.set.fencing && !has_fencing && !self.has_fenced && !self.watchdog;
+        let primitives = || section.descendants().filter(|node| node.has_tag_name("primitive"));
+        let has_fencing = primitives().any(|node| node.attribute("class") == Some("stonith"));
+        // Without a fencing device, nothing is started or stopped. One that is no longer configured is enough, but not a
+        // resource that was one once.
+        let has_fenced = || {
+            let configured: HashSet<NameMark> =
+                primitives().map(|node| NameMark::of(id(node).as_bytes())).collect();
+            self.past_fencing.iter().any(|device| !configured.contains(device))
+        };
+        self.set.frozen = self.set.fencing && !self.watchdog && !has_fencing && !has_fenced();
         self.settle_guests(&defaults)?;
         for node in section.children().filter(Node::is_element) {
             match node.tag_name().name() {

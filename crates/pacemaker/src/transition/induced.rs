@@ -96,8 +96,8 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     ResourceChanges { by_resource: changes, by_place, causes, roles, unfenced }
 }
 
-/// Returns true if the definition of a resource changed since it was started on a host that can run resources. A connection
-/// by the name of its container's host changes with that.
+/// Returns true if the parameters of a resource changed since it was started on a host that can run resources; another agent
+/// alone does not count. A connection by the name of its container's host changes with that.
 fn is_redefined(set: &WorkingSet, by_place: &[ResourceChange], resource: ResourceIdx) -> bool {
     let details = set.resource(resource);
     let Some(host) = details.active.filter(|host| set.host(*host).can_run()) else { return false };
@@ -106,7 +106,8 @@ fn is_redefined(set: &WorkingSet, by_place: &[ResourceChange], resource: Resourc
     let mut unnamed = replicas.filter(|replica| replica.address.is_none());
     let named_by = unnamed.find(|replica| replica.inside.is_some_and(is_connection));
     let other = named_by.and_then(|replica| by_place[replica.container.get()].runs_on());
-    details.revision.restarts() || other.is_some_and(|other| other != host)
+    let is_own = matches!(details.revision, Revision::Parameters | Revision::AgentAndParameters);
+    is_own || other.is_some_and(|other| other != host)
 }
 
 /// Needs of resources in guest nodes for the VMs, and of instances in containers for their connections.

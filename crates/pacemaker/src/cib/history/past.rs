@@ -1,6 +1,7 @@
 //! Resources and operations of histories, by the attributes of their elements.
 
 use super::KeptOperation;
+use super::idle::NameMark;
 
 /// The attributes of a resource in a history: its id, its agent, since when it is locked to the host, and the VM of the
 /// guest node that it connects to.
@@ -21,6 +22,12 @@ impl<'a> PastResource<'a> {
     /// Returns true for a fencing device.
     pub(in crate::cib) fn fences(&self) -> bool {
         self.0[1] == b"stonith"
+    }
+
+    /// Its name without the number of an instance, if it is a fencing device.
+    pub(in crate::cib) fn fencing(&self) -> Option<NameMark> {
+        let bare = self.id().split(|byte| *byte == b':').next().unwrap_or_default();
+        self.fences().then(|| NameMark::of(bare))
     }
 
     /// Returns true if it is locked to the host.
@@ -47,7 +54,7 @@ pub(in crate::cib) struct OperationKey<'a> {
 }
 
 /// The attributes of an operation that are read.
-pub(in crate::cib) const OPERATION: [&str; 16] = [
+pub(in crate::cib) const OPERATION: [&str; 17] = [
     "operation",
     "call-id",
     "op-status",
@@ -64,6 +71,7 @@ pub(in crate::cib) const OPERATION: [&str; 16] = [
     "op-secure-params",
     "id",
     "crm_feature_set",
+    "operation_key",
 ];
 
 /// An operation of a resource on a host: the values of its attributes; missing ones are empty.
@@ -163,7 +171,17 @@ impl PastOperation<'_> {
         number(self.0[7])
     }
 
-    pub(super) fn keep(&self) -> KeptOperation {
+    /// Name and interval in milliseconds of the configured operation that its key means, if the key is one of a resource.
+    /// Elements without a key have it as their id.
+    fn configured(&self, resource: &[u8]) -> Option<(String, u64)> {
+        let key = if self.0[16].is_empty() { self.0[14] } else { self.0[16] };
+        let rest = std::str::from_utf8(key.strip_prefix(resource)?.strip_prefix(b"_")?).ok()?;
+        let (name, interval) = rest.rsplit_once('_')?;
+        Some((name.to_owned(), interval.parse().ok()?))
+    }
+
+    /// All about it; `resource` is the id of its resource in the history.
+    pub(super) fn keep(&self, resource: &[u8]) -> KeptOperation {
         let (own, peer) = if self.name() == b"migrate_from" { (6, 8) } else { (8, 6) };
         let text = |at: usize| String::from_utf8_lossy(self.0[at]).into_owned();
         KeptOperation {
@@ -176,6 +194,7 @@ impl PastOperation<'_> {
             peer: text(peer),
             changed: self.changed(),
             forgotten: false,
+            configured: self.configured(resource),
         }
     }
 

@@ -5,7 +5,7 @@ use super::super::needs::Need;
 use super::super::wait::WaitReason;
 use super::state::{InducedChanges, InducedRole};
 use crate::index::{HostIdx, ResourceIdx};
-use crate::working_set::{OrderedTask, Requirement, Revision, RunCondition};
+use crate::working_set::{OrderedTask, Requirement};
 
 impl InducedChanges<'_> {
     /// Changes of the roles of all primitives.
@@ -29,10 +29,7 @@ impl InducedChanges<'_> {
         // container does not.
         let by_place = self.by_place[part.get()];
         let in_bundle = details.instance_of.is_some_and(|clone| self.set.resource(clone).in_bundle);
-        let is_for_agent = matches!(by_place, ResourceChange::Restart(_))
-            && details.condition == RunCondition::Sound
-            && details.revision == Revision::Agent
-            && !details.runs_too_often();
+        let is_for_agent = self.restarts_for_agent(part);
         let is_own = by_place.stops_on().is_some() && !is_for_agent || details.demoted || in_bundle;
         let runs = change.runs_on().filter(|host| self.placed.host(part) == Some(*host));
         let again = role.again || runs.is_some_and(|host| self.comes_up_with_machine(host));

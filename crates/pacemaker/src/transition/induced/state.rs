@@ -5,7 +5,7 @@ use super::super::needs::Need;
 use super::super::wait::WaitReason;
 use crate::index::ResourceIdx;
 use crate::placing::AllPlaced;
-use crate::working_set::{RunCondition, WorkingSet};
+use crate::working_set::{Revision, RunCondition, WorkingSet};
 
 /// Effects of orders on the role of a primitive.
 #[derive(Debug, Clone, Copy, Default)]
@@ -113,7 +113,7 @@ impl InducedChanges<'_> {
         let group =
             self.set.resource(first).group.filter(|_| self.restarts_with_group[first.get()] && !of_group);
         let has_effect = group.is_none_or(|group| self.turn(need.then) < self.turn(group))
-            && !self.is_unfencing_without_effect(need, first);
+            && !self.is_late_without_effect(need, first);
         let change = self.of(first);
         // Running resources do not miss one that was already being started.
         let is_new = self.set.resource(first).condition != RunCondition::Starting
@@ -127,18 +127,37 @@ impl InducedChanges<'_> {
         self.placed.sequence.iter().position(|other| *other == whole)
     }
 
-    /// Returns true if a part of a group or a clone restarts for the unfencing of its host without effect on a resource
-    /// that needs the whole. For a clone, no resource is affected; for a group, only those that were placed before it.
-    fn is_unfencing_without_effect(&self, need: &Need, part: ResourceIdx) -> bool {
+    /// Returns true if a part of a group or a clone restarts without effect on a resource that needs the whole, as Pacemaker
+    /// finds the reason too late: the unfencing of its host, or another agent. For a clone, no resource is affected, except
+    /// by other agents of primitives with which its instances interleave. For a group, only those that were placed before it
+    /// are.
+    fn is_late_without_effect(&self, need: &Need, part: ResourceIdx) -> bool {
         let whole = self.set.resource(need.first);
-        let unfenced = |one: ResourceIdx| matches!(self.causes[one.get()], Some(WaitReason::Unfencing(_)));
+        let is_late = |one: ResourceIdx| {
+            matches!(self.causes[one.get()], Some(WaitReason::Unfencing(_)))
+                || self.restarts_for_agent(one) && !self.is_direct(need, one)
+        };
         let is_for_that = |part: ResourceIdx| match self.causes[part.get()] {
             Some(WaitReason::Group(group)) => {
-                self.set.resource(group).members.iter().any(|member| unfenced(*member))
+                self.set.resource(group).members.iter().any(|member| is_late(*member))
             }
-            _ => unfenced(part),
+            _ => is_late(part),
         };
         let restarts = matches!(self.of(part), ResourceChange::Restart(_)) && is_for_that(part);
         restarts && (whole.is_clone() || whole.is_group() && self.turn(need.then) >= self.turn(need.first))
+    }
+
+    /// Returns true if a resource restarts on its host only because its agent is another one.
+    pub(super) fn restarts_for_agent(&self, resource: ResourceIdx) -> bool {
+        let details = self.set.resource(resource);
+        matches!(self.by_place[resource.get()], ResourceChange::Restart(_))
+            && details.condition == RunCondition::Sound
+            && details.revision == Revision::Agent
+            && !details.runs_too_often()
+    }
+
+    /// Returns true if a needed part of a clone is itself the instance beside which another one interleaves.
+    fn is_direct(&self, need: &Need, part: ResourceIdx) -> bool {
+        self.set.resource(need.then).interleaves() && self.set.resource(part).group.is_none()
     }
 }
