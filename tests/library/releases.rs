@@ -71,7 +71,7 @@ fn same_scores_as_pacemaker_3() {
         let name = file.display().to_string();
         let text = fs::read_to_string(&file).unwrap();
         let set = with_guests(&text, &name);
-        assert_eq!((set.release, set.unknown_feature_set.as_deref()), (Release::V3_0, None), "{name}");
+        assert_eq!((set.release, set.unknown_feature_set.as_deref()), (Release::V3_0_0, None), "{name}");
         assert_eq!(set.unsupported, [], "{name}");
         let theirs = score_lines(&fs::read_to_string(file.with_extension("txt")).unwrap());
         assert!(theirs.len() > 3, "{name}");
@@ -110,9 +110,9 @@ fn the_feature_set_tells_the_release() {
     assert_eq!(of("3.0.14"), (Release::V2_1_5, None));
     assert_eq!(of("3.16.1"), (Release::V2_1_5, None));
     assert_eq!(of("3.17.4"), (Release::V2_1_5, unknown("3.17.4")));
-    assert_eq!(of("3.20.0"), (Release::V3_0, None));
-    assert_eq!(of("3.20.5"), (Release::V3_0, None));
-    assert_eq!(of("3.21.0"), (Release::V3_0, unknown("3.21.0")));
+    assert_eq!(of("3.20.0"), (Release::V3_0_0, None));
+    assert_eq!(of("3.20.1"), (Release::V3_0_2, None));
+    assert_eq!(of("3.21.0"), (Release::V3_0_2, unknown("3.21.0")));
 }
 
 #[test]
@@ -120,12 +120,12 @@ fn a_document_of_another_release_is_read_as_of_the_named_one() {
     let text = r#"<cib crm_feature_set="3.16.1" epoch="1"><configuration/></cib>"#;
     let with = |text: &str, release| with_release(text, "x", release).unwrap();
     assert_eq!(with(text, Release::V2_1_5), text);
-    let newer = with(text, Release::V3_0);
+    let newer = with(text, Release::V3_0_0);
     assert_eq!(newer, text.replace("3.16.1", "3.20.0"));
     assert_eq!(with(&newer, Release::V2_1_5), text);
     let without = r#"<cib epoch="1"/>"#;
     assert_eq!(with(without, Release::V2_1_5), without);
-    assert_eq!(with(without, Release::V3_0), r#"<cib crm_feature_set="3.20.0" epoch="1"/>"#);
+    assert_eq!(with(without, Release::V3_0_0), r#"<cib crm_feature_set="3.20.0" epoch="1"/>"#);
 }
 
 #[test]

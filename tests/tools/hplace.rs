@@ -381,18 +381,19 @@ fn the_version_is_that_of_the_document_or_of_the_option() {
     let cluster = fs::read_to_string("tests/fixtures/pacemaker/release-3.0/member-with.xml").unwrap();
     let cluster = cluster.as_str();
     let version = |name: &str| contains(format!(r#""pacemaker_version": "{name}""#));
-    hplace(&["--json"], cluster).success().stdout(version("3.0")).stderr("");
+    hplace(&["--json"], cluster).success().stdout(version("3.0.0")).stderr("");
+    hplace(&["--json", "--pacemaker-version", "3.0"], cluster).success().stdout(version("3.0.2"));
     hplace(&["--json", "--pacemaker-version", "2.1.5"], cluster).code(2).stdout(version("2.1.5"));
-    hplace(&["-v"], cluster).success().stderr("The rules are those of Pacemaker 3.0.\n");
+    hplace(&["-v"], cluster).success().stderr("The rules are those of Pacemaker 3.0.0.\n");
     hplace(&["--crm-simulate-format"], cluster)
         .success()
         .stdout(starts_with("  * Original: node1 capacity:\n"));
     let warning = "Warning: the rules of Pacemaker with the feature set 3.18.0 are not known; those of 2.1.5 are used\n";
     let between = cluster.replace("3.20.0", "3.18.0");
     hplace(&["--json"], between.as_str()).code(2).stdout(version("2.1.5")).stderr(warning);
-    hplace(&["--json", "--pacemaker-version", "3.0"], between.as_str())
+    hplace(&["--json", "--pacemaker-version", "3.0.0"], between.as_str())
         .success()
-        .stdout(version("3.0"))
+        .stdout(version("3.0.0"))
         .stderr("");
     hplace(&["--pacemaker-version", "4"], cluster).failure().stdout("");
     hplace(&["--exec", "--pacemaker-version", "3.0"], cluster).code(1).stdout("");

@@ -68,7 +68,7 @@ impl ScoreWords {
                 charge: "pcmk__finalize_assignment",
                 nowhere: "on none: 0",
             },
-            Release::V3_0 => ScoreWords {
+            Release::V3_0_0 | Release::V3_0_2 => ScoreWords {
                 bullet: "  * ",
                 clone: "pcmk__clone_assign",
                 bundle: "pcmk__bundle_assign",
@@ -96,7 +96,9 @@ fn container<'a>(set: &'a WorkingSet, amounts: &Capacities) -> Container<'a> {
 
 impl<E, F: FnMut(&str) -> Result<(), E>> ScoreLines<'_, F> {
     fn capacities(&mut self, when: &str, amounts: &[&Capacities]) -> Result<(), E> {
-        self.hosts.iter().try_for_each(|host| {
+        let shows_all = self.set.release.shows_capacities_in_containers();
+        let mut shown = self.hosts.iter().filter(|host| shows_all || !self.set.host(**host).replica);
+        shown.try_for_each(|host| {
             let name = &self.set.host(*host).name;
             let texts = texts(self.set, &self.kinds[host.get()].kinds(), amounts[host.get()]);
             (self.tell)(&format!("{when}: {name} capacity:{texts}"))

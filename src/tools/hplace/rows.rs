@@ -95,11 +95,11 @@ pub(crate) const SPEC: Spec<HplaceOptions> = Spec {
             })
             .added()
             .only(PACEMAKER),
-        &HplaceDef::new("pacemaker-version", "play this version: 2.1.5 or 3.0")
-            .more("2.1.5 stands for all older ones, 3.0 for 3.0.0 to 3.0.2.")
+        &HplaceDef::new("pacemaker-version", "play this version: 2.1.5, 3.0.0, 3.0.2, or 3.0 for the newest")
+            .more("2.1.5 stands for all older ones. 3.0.2 restarts containers that older versions started.")
             .otherwise("by the crm_feature_set of the CIB")
             .under(Heading::Pacemaker)
-            .takes("VERSION", Choices(Release::WORDS), |o, g| g.choice().map(|word| o.release = word.parse().ok()))
+            .takes("VERSION", Choices(Release::CHOICES), |o, g| g.choice().map(|word| o.release = Release::chosen(word)))
             .added()
             .only(PACEMAKER),
         &HplaceDef::addition("grant", "look at the Pacemaker cluster with this ticket granted")

@@ -217,12 +217,12 @@ impl ComparedClusters {
 
     /// Most differences in percent of clusters without special features.
     fn most_of_plain(&self) -> u64 {
-        if self.release == Release::V3_0 { MOST_OF_3_0 } else { 0 }
+        if self.release != Release::V2_1_5 { MOST_OF_3_0 } else { 0 }
     }
 
     /// Most differences in percent of special clusters.
     fn most_of(&self, special: &Special) -> u64 {
-        if self.release == Release::V3_0 { special.most.max(MOST_SPECIAL_OF_3_0) } else { special.most }
+        if self.release != Release::V2_1_5 { special.most.max(MOST_SPECIAL_OF_3_0) } else { special.most }
     }
 
     /// The final line of a run.

@@ -54,8 +54,10 @@ impl Simulator {
     pub fn find(root: Option<&Path>) -> io::Result<Simulator> {
         let mut simulator = Simulator { root: root.map(Path::to_owned), release: Release::default() };
         let version = simulator.output(&["--version"])?;
-        if String::from_utf8_lossy(&version.stdout).starts_with("Pacemaker 3.") {
-            simulator.release = Release::V3_0;
+        let version = String::from_utf8_lossy(&version.stdout);
+        if version.starts_with("Pacemaker 3.") {
+            let is_first = version.starts_with("Pacemaker 3.0.0");
+            simulator.release = if is_first { Release::V3_0_0 } else { Release::V3_0_2 };
         }
         Ok(simulator)
     }

@@ -35,6 +35,7 @@ const NO_NETWORK: &str = "a resource in a bundle without a control port and addr
 const APART: &str = "a container on a guest or remote node that is not connected";
 const NAMED: &str = "a node in a container that the list of nodes has with another id or type";
 const STUCK: &str = "a container or its companion that is blocked after a failure";
+const REDEFINED: &str = "a container with a resource inside, started by a Pacemaker after 3.0.0";
 const TWICE: &str = "a container or its companion that runs on several nodes";
 
 /// A bundle while it is read.
@@ -223,8 +224,15 @@ impl<'a, 'i> Reader<'a, 'i> {
         let agent = format!("ocf:heartbeat:{kind}");
         let name = format!("{}-{kind}-{number}", plan.bundle);
         let rules = self.failure_defaults(AgentKind::parse(&agent));
-        let parameters = plan.container_parameters(number);
+        let mut parameters = plan.container_parameters(number);
         let container = self.implied(&name, &agent, metas, rules, reasons);
+        if plan.has_inner && self.set.release.redefines_containers() {
+            // The new definition is not known. Without its options, no older check sum fits.
+            parameters.retain(|(name, _)| *name != "run_opts");
+            if container.active.is_some_and(|host| self.is_noted_as_redefined(&name, host)) {
+                reasons.push(REDEFINED);
+            }
+        }
         let container = self.revised(container, &parameters, TIME_LIMIT);
         let address = plan.address(number);
         let host = address.clone().or_else(|| Some(self.set.host(container.active?).name.clone()));
@@ -288,6 +296,12 @@ impl<'a, 'i> Reader<'a, 'i> {
             resource.revision = self.revision_of_implied(&resource, parameters, time_limit, host);
         }
         resource
+    }
+
+    /// Returns true if the operations of a container on its host recorded a definition that is not known.
+    fn is_noted_as_redefined(&self, name: &str, host: HostIdx) -> bool {
+        let mut here = self.records_of(name).iter().filter(|record| record.host == host);
+        here.any(|record| record.history.noted.iter().any(|noted| noted.redefined))
     }
 
     /// Finds the state of the node in a container.

@@ -19,7 +19,13 @@ impl FeatureSet {
 
     /// The release whose rules hold in a cluster with this feature set.
     pub(super) fn release(self) -> Release {
-        if self >= FeatureSet::of(Release::V3_0.feature_set()) { Release::V3_0 } else { Release::V2_1_5 }
+        let mut newest_first = Release::ALL.iter().rev().copied();
+        newest_first.find(|release| self.is_of(*release)).unwrap_or_default()
+    }
+
+    /// Returns true if it is that of a release, or of a newer one.
+    pub(super) fn is_of(self, release: Release) -> bool {
+        self >= FeatureSet::of(release.feature_set())
     }
 
     /// Returns true if no known release has this feature set: it is newer than all, or between two of them.

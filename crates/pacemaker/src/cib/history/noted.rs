@@ -11,6 +11,8 @@ pub(in crate::cib) struct NotedParameters {
     pub(in crate::cib) interval: u64,
     /// True for a fence device if parameters that only the cluster reads are left out, as in older releases.
     pub(in crate::cib) without_fencing: bool,
+    /// True if the recording release defines containers in the newest way.
+    pub(in crate::cib) redefined: bool,
     /// Check sum of all parameters.
     pub(in crate::cib) all: String,
     /// Check sum of those that require a restart; `restarting` names them, with blanks around each.
@@ -34,6 +36,7 @@ impl NotedParameters {
             operation: text(0),
             interval: operation.interval(),
             without_fencing: fences && !features.is_empty() && is_older,
+            redefined: FeatureSet::of(&features).release().redefines_containers(),
             all: text(9),
             restart: text(10),
             restarting: text(11),
