@@ -20,7 +20,7 @@ fn beginnings(action: &str) -> &'static [&'static str] {
         "not started" => &["is not started"],
         "cannot be stopped" => &["runs on"],
         "restart" | "demote, restart" | "demote, restart, promote" => &["is restarted on", "runs on"],
-        "stop" => &["runs on"],
+        "stop" | "demote, stop" => &["runs on"],
         "start" => &["is started on"],
         "move" | "migrate" => &["goes from"],
         "promote" | "reload" | "-" => &["stays on"],

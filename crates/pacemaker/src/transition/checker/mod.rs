@@ -161,6 +161,11 @@ impl TransitionChecker<'_> {
                 self.precedes(start.map(|_| step), start);
                 continue;
             }
+            // What is promoted on one of several hosts is demoted on all of them, before it stops anywhere.
+            if action.task == Demote && self.set.resource(resource).promoted && also_on.contains(&host) {
+                self.precedes(Some(step), self.step(Stop, resource));
+                continue;
+            }
             if action.task == Start && self.set.resource(resource).spares_expected() {
                 also_on.retain(|other| *other != host);
             }
