@@ -13,13 +13,6 @@ pub struct Closure {
     pub order: BTreeSet<(String, String)>,
 }
 
-impl Closure {
-    /// Tells if an action precedes itself.
-    pub fn has_circle(&self) -> bool {
-        self.order.iter().any(|(before, after)| before == after)
-    }
-}
-
 /// Reduces a graph of crm_simulate, or one in its style. Dashed actions are left out.
 pub fn closure(dot: &str) -> Closure {
     let mut names: BTreeMap<&str, bool> = BTreeMap::new();
