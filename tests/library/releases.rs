@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use htools::pacemaker::cib::GuestReading;
 use htools::pacemaker::cib::change::with_release;
 use htools::pacemaker::working_set::WorkingSet;
-use htools::pacemaker::{Release, cib, place};
+use htools::pacemaker::{Release, ResourceChange, cib, place, transition};
 use htools::report::pacemaker::crm_simulate;
 
 /// The lines of scores and capacities in an answer.
@@ -126,6 +126,38 @@ fn a_document_of_another_release_is_read_as_of_the_named_one() {
     let without = r#"<cib epoch="1"/>"#;
     assert_eq!(with(without, Release::V2_1_5), without);
     assert_eq!(with(without, Release::V3_0_0), r#"<cib crm_feature_set="3.20.0" epoch="1"/>"#);
+}
+
+/// These rules are known from the answers of 3.0.2 to Pacemaker's own tests.
+#[test]
+fn containers_with_a_resource_inside_are_redefined_since_3_0_2() {
+    let file = "tests/fixtures/pacemaker/bundles-in-order/goes-on-without-quorum.xml";
+    let text = fs::read_to_string(file).unwrap();
+    let read = |text: &str, release| with_guests(&with_release(text, file, release).unwrap(), file);
+    let restarted = |set: &WorkingSet| -> Vec<String> {
+        let placed = place(set, set.strategy()).unwrap();
+        let changes = transition(set, set.strategy(), &placed).changes;
+        let restarts = |one: &_| matches!(changes.get(*one), ResourceChange::Restart(_));
+        set.resource_indices().filter(restarts).map(|one| set.resource(one).id.clone()).collect()
+    };
+    let shows_node = |set: &WorkingSet| own_lines(set).iter().any(|line| line.contains("b-0 capacity:"));
+    let [older, newer] = [Release::V3_0_0, Release::V3_0_2].map(|release| read(&text, release));
+    assert_eq!((older.unsupported.as_slice(), newer.unsupported.as_slice()), (&[][..], &[][..]));
+    assert_eq!((restarted(&older).as_slice(), shows_node(&older)), (&[][..], true));
+    assert_eq!(restarted(&newer), ["b-podman-0", "b-0", "p:0"]);
+    assert!(!shows_node(&newer));
+
+    let nothing_inside = fs::read_to_string("tests/fixtures/pacemaker/bundles/nothing-inside.xml").unwrap();
+    let nothing_inside = read(&nothing_inside, Release::V3_0_2);
+    assert_eq!((nothing_inside.unsupported.as_slice(), restarted(&nothing_inside).len()), (&[][..], 0));
+    let has_active = |one| nothing_inside.resource(one).active.is_some();
+    assert!(nothing_inside.resource_indices().any(has_active));
+
+    let noted = r#"operation_key="b-podman-0_start_0" operation="start" crm_feature_set="3.16.1""#;
+    let noted_later = text.replace(noted, &noted.replace("3.16.1", "3.20.1"));
+    assert_ne!(noted_later, text);
+    let refused = read(&noted_later, Release::V3_0_2).unsupported;
+    assert!(refused.iter().any(|one| one.reason.contains("started by a Pacemaker after 3.0.0")));
 }
 
 #[test]

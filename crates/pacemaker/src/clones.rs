@@ -1,7 +1,7 @@
 //! Placing the instances of clones.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::additions::ScoreSource;
 use super::index::{HostIdx, ResourceIdx};
@@ -88,13 +88,13 @@ impl Placer<'_> {
         let wanted = set.wanted_instances(clone).count();
         let share = self.share_of_each_host(clone);
         let mut taken = HostCounts { counts: vec![0; set.hosts.len()], most: set.resource(clone).per_host() };
-        let mut tried: Vec<ResourceIdx> = Vec::new();
+        let mut tried: HashSet<ResourceIdx> = HashSet::new();
         for instance in &instances {
             let is_surplus = set.resource(*instance).surplus;
             let Some(active) = self.may_try_to_stay(*instance, &taken, share) else { continue };
             if is_surplus {
                 if taken.all() < wanted && self.is_wanted(*instance, active) {
-                    tried.push(*instance);
+                    tried.insert(*instance);
                     self.tell_primaries_again(*instance);
                 }
             } else if self.is_wanted(*instance, active) {

@@ -1,5 +1,7 @@
 //! Effect of colocations with clones, and of colocations of instances in one role.
 
+use std::collections::HashSet;
+
 use super::additions::ScoreSource;
 use super::index::{HostIdx, ResourceIdx};
 use super::place::{Placer, PlacingState};
@@ -71,9 +73,10 @@ impl Placer<'_> {
             let is_bundle = set.bundle(colocation.primary).is_some();
             // Containers come by their numbers.
             let instances = if is_bundle { &set.resource(colocation.primary).members } else { &instances };
-            let had_turn = |one: &&ResourceIdx| {
-                is_bundle || self.turns.get(&colocation.primary).is_some_and(|turns| turns.contains(one))
-            };
+            let is_surplus = |one: &ResourceIdx| set.resource(*one).surplus;
+            let turns = self.turns.get(&colocation.primary).into_iter().flatten().copied();
+            let tried: HashSet<ResourceIdx> = turns.filter(is_surplus).collect();
+            let had_turn = |one: &&ResourceIdx| is_bundle || !is_surplus(one) || tried.contains(one);
             let in_role = instances.iter().filter(had_turn).filter(|one| self.has_role(**one, role));
             let firsts = in_role.filter_map(|one| set.member(*one, false));
             let mut places: Vec<Option<HostIdx>> = firsts.map(|first| self.place_of(first)).collect();

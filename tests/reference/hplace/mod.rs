@@ -90,14 +90,14 @@ const SPECIAL: [Special; 19] = [
         guests: true,
         losses: true,
         clusters: 60,
-        most: 8,
+        most: 5,
         ..Special::of("that lose nodes, with guest nodes")
     },
     Special {
         bundles: true,
         losses: true,
         clusters: 60,
-        most: 8,
+        most: 5,
         ..Special::of("that lose nodes, with bundles")
     },
     Special { clones: true, remotes: true, most: 3, ..Special::of("with remote nodes") },

@@ -3,6 +3,7 @@
 use std::fs;
 
 use assert_cmd::Command;
+use htools::pacemaker::Release;
 use jsonschema::Validator;
 use serde_json::Value;
 
@@ -50,6 +51,9 @@ fn placements_of_pacemaker_clusters() {
         }
         let document = read(&["-x", file, "--show-normalized"], &normalized, &[0]);
         assert_eq!(array(&document, "resources").len(), resources.len());
+    }
+    for version in Release::CHOICES {
+        read(&["-x", "data/pacemaker-small.xml", "--pacemaker-version", version, "--json"], &placement, &[2]);
     }
     for file in fs::read_dir("tests/fixtures/pacemaker").unwrap().map(|entry| entry.unwrap().path()) {
         if file.extension().is_none_or(|end| end != "xml") {

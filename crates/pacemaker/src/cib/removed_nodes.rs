@@ -36,6 +36,11 @@ impl<'a> RemovedNode<'a, '_> {
     pub(super) fn is(&self, node: Node<'a, '_>) -> bool {
         node.attribute("type") == Some("remote") && node.attribute("uname") == Some(self.name)
     }
+
+    /// The names of the connection and of the VM.
+    fn parts(&self) -> impl Iterator<Item = &str> {
+        [Some(self.name), self.machine.as_deref()].into_iter().flatten()
+    }
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
@@ -47,13 +52,20 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         let nodes = || self.section("nodes").into_iter().flat_map(|nodes| children(nodes, "node"));
         for (name, machine) in self.running_connections() {
-            let is_guest = guests.iter().any(|guest| guest.name == name);
-            let is_member = nodes().any(|node| {
-                node.attribute("type") != Some("remote")
-                    && [node.attribute("uname"), node.attribute("id")].contains(&Some(name))
-            });
+            let is_guest = || guests.iter().any(|guest| guest.name == name);
+            let is_member = || {
+                nodes().any(|node| {
+                    node.attribute("type") != Some("remote")
+                        && [node.attribute("uname"), node.attribute("id")].contains(&Some(name))
+                })
+            };
             let is_known = removed.iter().any(|other| other.name == name);
-            if is_guest || is_member || is_known || self.is_replica(name) || self.is_in_configuration(name) {
+            if is_known
+                || is_guest()
+                || is_member()
+                || self.is_replica(name)
+                || self.is_in_configuration(name)
+            {
                 continue;
             }
             let mut one = RemovedNode { name, machine, element: None, state: None };
@@ -118,11 +130,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             let host = self.hosts[removed.name];
             let defaults = self.defaults_of(AgentKind::parse(CONNECTION));
             let is_managed = self.is_managed(&defaults);
-            let parts = [Some(removed.name), removed.machine.as_deref()];
-            let mut runs = true;
-            for part in parts.into_iter().flatten() {
-                runs &= self.just_runs(part);
-            }
+            let runs = removed.parts().filter(|part| !self.just_runs(part)).count() == 0;
             if !runs || !is_managed || self.keeps_orphans || self.set.without_quorum.is_some() {
                 self.set.unsupported.push(unsupported(removed.name, UNCLEAR));
             }
@@ -151,8 +159,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             return false;
         };
         let turn = |host: HostIdx| self.set.status_order.iter().position(|other| *other == host);
-        let parts = [Some(removed.name), removed.machine.as_deref()].into_iter().flatten();
-        parts.flat_map(|part| self.records_of(part)).all(|record| turn(record.host) < turn(host))
+        removed.parts().flat_map(|part| self.records_of(part)).all(|record| turn(record.host) < turn(host))
     }
 
     /// Ties removed nodes to their connections and VMs, once these are read.

@@ -161,7 +161,7 @@ impl TransitionChecker<'_> {
                 self.precedes(start.map(|_| step), start);
                 continue;
             }
-            // What is promoted on one of several hosts is demoted on all of them, before it stops anywhere.
+            // Pacemaker demotes a resource on all its hosts if it is promoted on one, before any of its stops.
             if action.task == Demote && self.set.resource(resource).promoted && also_on.contains(&host) {
                 self.precedes(Some(step), self.step(Stop, resource));
                 continue;
