@@ -27,6 +27,7 @@ mod merge;
 mod metrics;
 mod optimal;
 mod optimal_roles;
+mod outside;
 mod pacemaker;
 mod placements;
 mod pools;

@@ -49,7 +49,7 @@ pub(crate) fn with_tickets() -> BTreeSet<PathBuf> {
 
 /// Clusters whose CIBs use references, other units, or one entry for several objects.
 pub(crate) fn in_other_words() -> BTreeSet<PathBuf> {
-    recorded("notation", 16)
+    recorded("notation", 17)
 }
 
 /// Clusters whose configuration has changed since their resources were started.
@@ -69,12 +69,12 @@ pub(crate) fn with_remote_nodes() -> BTreeSet<PathBuf> {
 
 /// Clusters with remote nodes and a recorded order of actions.
 pub(crate) fn with_searched_remote_nodes() -> BTreeSet<PathBuf> {
-    recorded("remotes-in-order", 22)
+    recorded("remotes-in-order", 23)
 }
 
 /// Clusters with bundles.
 pub(crate) fn with_bundles() -> BTreeSet<PathBuf> {
-    recorded("bundles", 38)
+    recorded("bundles", 39)
 }
 
 /// Clusters with bundles beside other nodes than members, lost nodes, and constraints that name parts of bundles.

@@ -119,6 +119,19 @@ impl WorkingSet {
         self.guests().filter(|(_, parts)| !parts.is_remote_node())
     }
 
+    /// The connection to a guest node that failed, or is on a lost host, while its VM does not run. What Pacemaker then
+    /// takes for the end of the VM is not known.
+    pub fn lone_connection(&self) -> Option<ResourceIdx> {
+        let guests = self.guests().map(|(_, parts)| parts).filter(|parts| !parts.is_remote_node());
+        let mut alone = guests.filter(|parts| self.resource(parts.machine).active.is_none());
+        let is_broken = |parts: &GuestParts| {
+            let connection = self.resource(parts.connection);
+            let is_lost = connection.active.is_some_and(|host| self.host(host).state.unclean);
+            connection.active.is_some() && (is_lost || connection.condition == RunCondition::Failed)
+        };
+        alone.find(is_broken).map(|parts| parts.connection)
+    }
+
     /// A remote node on which not all resources were looked for, and one of these. Pacemaker looks for them as soon as the
     /// node can be reached, and other actions wait for that.
     pub fn unsearched(&self) -> Option<UnsearchedNode> {

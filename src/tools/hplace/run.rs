@@ -73,8 +73,9 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
     Ok(status(set, &placed, &plan))
 }
 
-/// Refuses to show the order of actions where it is not known: if actions wait in a circle while resources are still to be looked for on a remote node,
-/// or if one goes to or from a remote node whose connection is stopped.
+/// Refuses to show the order of actions where it is not known: if actions wait in a circle while resources are still to
+/// be looked for on a remote node, if one goes to or from a remote node whose connection is stopped, or if instances are
+/// managed and their clone is not.
 fn check_order(options: &HplaceOptions, set: &WorkingSet, plan: &Transition) -> anyhow::Result<()> {
     let forms = &options.forms;
     if !(forms.transition || forms.dot || forms.transition_xml) {
@@ -94,6 +95,14 @@ fn check_order(options: &HplaceOptions, set: &WorkingSet, plan: &Transition) -> 
         format!(
             "resource {} would migrate to or from a remote node whose connection is stopped",
             name(resource)
+        )
+    } else if let Some(connection) = set.lone_connection() {
+        format!("connection {} failed or is lost, while its VM does not run", name(connection))
+    } else if let Some((instance, clone)) = plan.changes.without_clone(set) {
+        format!(
+            "Pacemaker never comes to what is to be done with {}, since its clone {} is not managed",
+            name(instance),
+            name(clone)
         )
     } else {
         return Ok(());

@@ -29,6 +29,7 @@ use serde_json::Value;
 
 use super::Only;
 use cib::Dimensions;
+use graph::Closure;
 use simulator::{Simulator, in_former_words};
 
 /// Number of small clusters in a run.
@@ -374,9 +375,10 @@ pub fn run(
             let by_summary = with_guests.is_some()
                 || with_bundles
                 || with_remotes && ours(simulator, &file, &["--dot"])?.status.code() == Some(1);
+            let by = if by_summary { By::Summary } else { By::Order };
             let verdict = match loses_nodes {
                 true => losses::compare(simulator, &file)?,
-                false => compare(simulator, &file, by_summary)?,
+                false => compare(simulator, &file, by)?,
             };
             let mut counts = counts.lock().expect("no thread panics while counting");
             let counts = match special {
@@ -426,7 +428,18 @@ enum Verdict {
     Different(String),
 }
 
-fn compare(simulator: &Simulator, file: &Path, guests: bool) -> io::Result<Verdict> {
+/// What is compared beside the scores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// The actions of the graphs, and which of them comes before which.
+    Order,
+    /// The actions that are carried out, since some of crm_simulate's graph never are.
+    CarriedOut,
+    /// The changes in the summary, since hplace may refuse to tell the graph.
+    Summary,
+}
+
+fn compare(simulator: &Simulator, file: &Path, by: By) -> io::Result<Verdict> {
     // Some promotable clones run into an assertion.
     let Some(answer) = simulator.answer(file)? else { return Ok(Verdict::Aborted) };
     let ours = |option: &str| ours(simulator, file, &[option]);
@@ -439,13 +452,13 @@ fn compare(simulator: &Simulator, file: &Path, guests: bool) -> io::Result<Verdi
     let theirs: Vec<&str> =
         answer.text.lines().filter(is_answer).filter(|line| !is_promotion(line)).collect();
     let said = String::from_utf8_lossy(&scores.stderr);
-    if said.contains(REFUSED) || guests && (said.contains(UNCLEAR) || said.contains(UNFOLLOWED)) {
+    if said.contains(REFUSED) || by == By::Summary && (said.contains(UNCLEAR) || said.contains(UNFOLLOWED)) {
         return Ok(Verdict::Refused);
     }
     let text = in_former_words(&String::from_utf8_lossy(&scores.stdout));
     let mine: Vec<&str> = text.lines().filter(|line| !is_promotion(line)).collect();
     let their_graph = graph::closure(&answer.dot);
-    if mine == theirs && !theirs.is_empty() && guests {
+    if mine == theirs && !theirs.is_empty() && by == By::Summary {
         let deeds = summary::theirs(&answer.text);
         return Ok(match summary::difference(&deeds, &summary::ours(&document()?)) {
             None => Verdict::Same { actions: deeds.len(), pairs: 0 },
@@ -453,8 +466,16 @@ fn compare(simulator: &Simulator, file: &Path, guests: bool) -> io::Result<Verdi
         });
     }
     if mine == theirs && !theirs.is_empty() {
-        let my_graph = graph::closure(&String::from_utf8_lossy(&ours("--dot")?.stdout));
-        let difference = graph::difference(&my_graph, &their_graph);
+        let dot = ours("--dot")?.stdout;
+        let dot = String::from_utf8_lossy(&dot);
+        let alone = |actions| Closure { actions, ..Closure::default() };
+        let difference = match by {
+            By::CarriedOut => {
+                let theirs = summary::carried_out(&answer.text);
+                graph::difference(&alone(summary::carried_out_of_graph(&dot)), &alone(theirs))
+            }
+            By::Order | By::Summary => graph::difference(&graph::closure(&dot), &their_graph),
+        };
         return Ok(match difference.first() {
             None => Verdict::Same { actions: their_graph.actions.len(), pairs: their_graph.order.len() },
             Some(first) => {

@@ -15,6 +15,8 @@ const FORMER: [(&str, &str); 2] = [
     ("pcmk__assign_resource: ", "pcmk__finalize_assignment: "),
 ];
 
+/// What it says if some actions of its graph cannot be carried out.
+const STUCK: &str = "An invalid transition was produced";
 /// Seconds after which a crm_simulate that does not end is stopped. It needs less than one for most documents.
 const MOST_SECONDS: &str = "60";
 /// The exit status of `timeout` in that case.
@@ -44,6 +46,8 @@ pub struct Answer {
     pub text: String,
     /// Its graph.
     pub dot: String,
+    /// True if some actions of the graph cannot be carried out.
+    pub gets_stuck: bool,
 }
 
 impl Simulator {
@@ -85,7 +89,7 @@ impl Simulator {
         };
         let dot = inside.with_extension("dot");
         let (inside, drawn) = (inside.to_string_lossy(), dot.to_string_lossy());
-        let output = self.output(&["-x", &inside, "-R", "-s", "-U", "-D", &drawn])?;
+        let output = self.output(&["-x", &inside, "-S", "-s", "-U", "-D", &drawn])?;
         let drawn = copied.as_ref().map_or(dot, |copy| copy.with_extension("dot"));
         let graph = fs::read_to_string(&drawn);
         for file in copied.iter().chain([&drawn]) {
@@ -95,12 +99,13 @@ impl Simulator {
         if output.status.signal().is_some() || output.status.code() == Some(TIMED_OUT) {
             return Ok(None);
         }
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let gets_stuck = said.contains(STUCK);
+        if !output.status.success() && !gets_stuck {
             return Err(io::Error::new(io::ErrorKind::InvalidData, said));
         }
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        Ok(Some(Answer { text: in_former_words(&text), dot: graph? }))
+        Ok(Some(Answer { text: in_former_words(&text), dot: graph?, gets_stuck }))
     }
 
     /// Carries out the actions of a cluster, after a loss if there is one, and writes its new document. Returns what it

@@ -1,6 +1,6 @@
 //! Changes of resources, according to crm_simulate's summary and to hplace's document.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -39,6 +39,73 @@ fn deed(line: &str) -> Option<(String, String)> {
         false => format!("{known} {}", places.join(" ")),
     };
     Some((instance_of(resource), text))
+}
+
+/// The changes of a graph that are carried out: those that wait for nothing, or only for what is carried out. Marks
+/// carry only the order.
+pub fn carried_out_of_graph(dot: &str) -> BTreeSet<String> {
+    let mut waits: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut changes = BTreeSet::new();
+    for line in dot.lines() {
+        let parts: Vec<&str> = line.split('"').collect();
+        match parts[..] {
+            ["", before, " -> ", after, style] if style.contains("style = bold") => {
+                waits.entry(after).or_default().push(before);
+            }
+            ["", name, ref style @ ..] if style.iter().any(|part| part.contains("style=bold")) => {
+                waits.entry(name).or_default();
+                if is_change(name) && !style.contains(&"orange") {
+                    changes.insert(name);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut done: BTreeSet<&str> = BTreeSet::new();
+    loop {
+        let is_next = |name: &str, before: &Vec<&str>| {
+            !done.contains(name) && before.iter().all(|one| done.contains(one) || !waits.contains_key(one))
+        };
+        let next: Vec<&str> =
+            waits.iter().filter(|(name, before)| is_next(name, before)).map(|(name, _)| *name).collect();
+        if next.is_empty() {
+            break;
+        }
+        done.extend(next);
+    }
+    changes.intersection(&done).map(|name| bare(name)).collect()
+}
+
+/// Tells if an action changes a resource or fences a node.
+fn is_change(name: &str) -> bool {
+    const CHANGES: [&str; 6] =
+        ["_start_0 ", "_stop_0 ", "_promote_0 ", "_demote_0 ", "_migrate_to_0 ", "_migrate_from_0 "];
+    name.starts_with("stonith '") || CHANGES.iter().any(|change| name.contains(change))
+}
+
+/// `storage:1_start_0 node2` as `storage_start_0 node2`.
+fn bare(action: &str) -> String {
+    let Some((resource, rest)) = action.split_once(':') else { return action.to_owned() };
+    format!("{resource}{}", rest.trim_start_matches(|letter: char| letter.is_ascii_digit()))
+}
+
+/// The changes that crm_simulate carries out, in the notation of its graph: `vm1_start_0 node2`.
+pub fn carried_out(answer: &str) -> BTreeSet<String> {
+    let action = |line: &str| {
+        if let Some(fencing) = line.strip_prefix("Fencing ") {
+            let (node, kind) = fencing.split_once(" (")?;
+            return Some(format!("stonith '{}' {node}", kind.trim_end_matches(')')));
+        }
+        let mut words = line.strip_prefix("Resource action: ")?.split_whitespace();
+        let (resource, action, "on", node) = (words.next()?, words.next()?, words.next()?, words.next()?)
+        else {
+            return None;
+        };
+        let is_change =
+            ["start", "stop", "promote", "demote", "migrate_to", "migrate_from"].contains(&action);
+        is_change.then(|| format!("{}_{action}_0 {node}", instance_of(resource)))
+    };
+    answer.lines().filter_map(action).collect()
 }
 
 /// Reads the document of hplace's `--json`.

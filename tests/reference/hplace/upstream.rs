@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::simulator::Simulator;
-use super::{Verdict, compare};
+use super::{By, Verdict, compare};
 
 /// Names in documents of Pacemaker 3, and those that the installed crm_simulate (2.1.5) knows.
 const FORMER: [(&str, &str); 8] = [
@@ -81,7 +81,7 @@ pub fn run(simulator: &Simulator, directory: &Path, work: &Path) -> io::Result<C
         }
         // With guest nodes, hplace refuses the graph.
         let has_graph = super::ours(simulator, &copy, &["--dot"])?.status.code() != Some(1);
-        match compare(simulator, &copy, !has_graph)? {
+        match compare(simulator, &copy, if has_graph { By::Order } else { By::Summary })? {
             Verdict::Same { .. } => counts.same += 1,
             Verdict::OtherNumbers => counts.other_numbers += 1,
             Verdict::OrderDependent => counts.order_dependent += 1,

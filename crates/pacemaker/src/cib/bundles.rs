@@ -92,8 +92,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             let promoted_max = number("promoted-max").or_else(|| number("masters")).unwrap_or(0);
             let count = number("replicas").filter(|count| *count > 0).unwrap_or(promoted_max.max(1));
             plan.replicas = count.min(MOST_REPLICAS);
-            // Containers without an address of their own share the ports of their host.
-            let per_host = number("replicas-per-host").filter(|_| plan.address(0).is_some());
+            // The nodes in containers without an address of their own share a port of their host.
+            let is_alone = inner.is_some() && plan.address(0).is_none();
+            let per_host = number("replicas-per-host").filter(|_| !is_alone);
             let replica = |at: usize| ReplicaDraft {
                 name: format!("{}-{at}", id(node)),
                 container: None,

@@ -12,6 +12,10 @@ pub(super) const PROMOTED: &str = "a resource that is promoted";
 /// Reason why a resource without roles is not supported if it is degraded.
 pub(super) const DEGRADED: &str = "a resource that is degraded";
 
+/// Reason why a resource is not supported: Pacemaker does not write its history so.
+const GARBLED: &str =
+    "an operation whose status, exit code, key, interval or ends Pacemaker would not write so";
+
 /// Outcome of the operations of a resource on a host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct PastOutcome {
@@ -90,6 +94,9 @@ impl PastOutcome {
         if operation.forgotten {
             return;
         }
+        if operation.garbled {
+            self.leave_beyond(GARBLED);
+        }
         if matches!(key.name, "migrate_to" | "migrate_from") {
             return self.migrate(operation, rules.of(operation, fencing), migration);
         }
@@ -142,7 +149,8 @@ impl PastOutcome {
                 }
                 "monitor" => {
                     (self.active, self.starting) = (true, false);
-                    if *last_failed == Some(key) {
+                    // Pacemaker compares the keys that the operations name, whatever they are.
+                    if *last_failed == Some(operation.named()) {
                         self.forgive();
                     }
                 }
@@ -150,7 +158,7 @@ impl PastOutcome {
             }
             return;
         }
-        *last_failed = Some(key);
+        *last_failed = Some(operation.named());
         let on_fail = rules.of(operation, fencing);
         self.fail_in_role(operation, on_fail);
         self.fail(operation, on_fail);

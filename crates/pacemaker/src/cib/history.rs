@@ -40,6 +40,8 @@ pub(super) struct KeptOperation {
     pub(super) changed: Option<i64>,
     /// True if its failure is forgotten.
     pub(super) forgotten: bool,
+    /// True if Pacemaker does not write operations so.
+    pub(super) garbled: bool,
     /// Name and interval of the configured operation that it stands for.
     configured: Option<(String, u64)>,
 }
@@ -52,6 +54,11 @@ impl KeptOperation {
     /// Key of the configured operation that it stands for, if its own key names one.
     pub(super) fn configured(&self) -> Option<OperationKey<'_>> {
         self.configured.as_ref().map(|(name, interval)| OperationKey { name, interval: *interval })
+    }
+
+    /// Key of the operation that it is by its own words.
+    pub(super) fn named(&self) -> OperationKey<'_> {
+        self.configured().unwrap_or_else(|| self.key())
     }
 
     /// Returns true for a probe.
@@ -117,6 +124,8 @@ pub(super) struct ResourceHistory {
     pub(super) agent: String,
     /// The VM of the guest node that it connects to; empty for all other resources.
     pub(super) container: String,
+    /// Names of the hosts that its operations name as theirs; empty if it does not run there.
+    pub(super) on_nodes: Vec<String>,
     /// Parameters recorded by operations since it came to this host.
     pub(super) noted: Vec<NotedParameters>,
     /// Parameters recorded by the starts and monitors that are kept as the last failure.
@@ -137,6 +146,7 @@ impl ResourceHistory {
                 ran,
                 agent: String::new(),
                 container: String::new(),
+                on_nodes: Vec::new(),
                 noted: Vec::new(),
                 noted_at_failure: Vec::new(),
                 unpromoted: false,
@@ -149,6 +159,7 @@ impl ResourceHistory {
                     ran,
                     agent: past.agent(),
                     container: past.container(),
+                    on_nodes: on_nodes(operations),
                     noted: since_it_came(operations).map(note).collect(),
                     noted_at_failure: operations.iter().filter(is_failure).map(note).collect(),
                     unpromoted: is_unpromoted(operations),
@@ -156,6 +167,15 @@ impl ResourceHistory {
             }
         }
     }
+}
+
+/// The different names of hosts in the operations of a resource.
+fn on_nodes(operations: &[PastOperation<'_>]) -> Vec<String> {
+    let mut names: Vec<&[u8]> = operations.iter().map(PastOperation::on_node).collect();
+    names.retain(|name| !name.is_empty());
+    names.sort_unstable();
+    names.dedup();
+    names.into_iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
 }
 
 /// Returns true for operations that change whether a resource runs, or found that it does not.
@@ -282,7 +302,9 @@ fn recorded_state(resource: &[u8], operations: &mut [PastOperation<'_>]) -> Reco
         }
         match (operation.name(), operation.status(), operation.code()) {
             // Whatever its result, it may be forgotten.
-            _ if operation.is_last_failure() => return unsettled(resource, operations),
+            _ if operation.is_last_failure() || operation.is_garbled() => {
+                return unsettled(resource, operations);
+            }
             // Cancelled operations and those below do not tell where it runs.
             (_, 1, _)
             | (b"notify" | b"meta-data" | b"reload" | b"reload-agent" | b"cancel" | b"delete", 0, 0) => {}

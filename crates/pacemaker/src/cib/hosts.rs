@@ -245,7 +245,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         let holds = |text: &str| is_true(text) || reads_times && is_time(text);
         let in_ccm = holds(word("in_ccm"));
-        let crmd = word("crmd") == "online" || holds(word("crmd"));
+        let crmd = word("crmd") == "online" || reads_times && is_time(word("crmd"));
         let shutdown = transient.get("shutdown").and_then(leading).is_some_and(|since| since != 0);
         // A host without a state is not fenced if startup fencing is off; this does not apply to others.
         let never_seen = match state {
@@ -253,7 +253,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             None => self.startup_fencing,
         };
         let is_joined = in_ccm && crmd && word("join") == "member";
-        let is_expected = word("expected") == "member";
+        // Any word but this one stands for a member.
+        let expected = state.and_then(|state| state.attribute("expected"));
+        let is_expected = expected.is_some_and(|word| word != "down");
         let is_joining = in_ccm && crmd && matches!(word("join"), "pending" | "down");
         let membership = match (self.set.fencing, shutdown && state.is_some()) {
             (false, _) if is_joined => Membership::Joined,

@@ -208,6 +208,8 @@ struct Reader<'a, 'i> {
     follows_guests: bool,
     /// By the mark of a resource, the hosts on which it is known not to run.
     idle_hosts: OnceCell<HashMap<NameMark, Vec<HostIdx>>>,
+    /// True if an operation names a host of the cluster as its own.
+    operations_name_hosts: OnceCell<bool>,
     /// By the name of an instance, its wishes to be promoted by host.
     wishes_by_name: OnceCell<HashMap<String, HashMap<HostIdx, AllocationScore>>>,
     /// Rules of locks to hosts that are shut down, if there are locks.
@@ -281,6 +283,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             unscored: ScoreTable::default(),
             follows_guests,
             idle_hosts: OnceCell::new(),
+            operations_name_hosts: OnceCell::new(),
             wishes_by_name: OnceCell::new(),
             locks: None,
             panics: false,
@@ -314,6 +317,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.read_colocations()?;
         self.set.colocations.append(&mut self.together);
         self.read_orders()?;
+        self.name_other_agents();
         self.name_circles_of_containers();
         self.name_constraints_of_bundles();
         self.name_locations_of_bundles();

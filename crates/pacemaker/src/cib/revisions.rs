@@ -2,15 +2,19 @@
 
 use roxmltree::Node;
 
-use super::super::index::HostIdx;
-use super::super::working_set::{Host, Resource, Revision};
-use super::document::{child, children};
+use super::super::index::{HostIdx, ResourceIdx};
+use super::super::working_set::{Host, Resource, ResourceForm, Revision};
+use super::document::{child, children, id};
 use super::history::{NotedParameters, OperationKey};
 use super::parameters::{Parameters, is_read_by_cluster_only, lists};
 use super::properties::stands_for_none;
 use super::spans::{milliseconds, milliseconds_with_unit};
 use super::value_rules::AgentKind;
 use super::{HostRecord, Reader, rules};
+
+/// Reason why a clone is not supported.
+const OTHER_AGENT: &str =
+    "an instance that runs by another agent than the configured one, which concerns others";
 
 /// Default timeout of an operation, in milliseconds.
 const USUAL_TIME_LIMIT: u64 = 20_000;
@@ -75,6 +79,42 @@ impl<'a, 'i> Reader<'a, 'i> {
             }
         });
         revisions.max().unwrap_or_default()
+    }
+
+    /// Reports the clones and bundles of which an instance runs by another agent, where what its restart means for others
+    /// is not known.
+    pub(super) fn name_other_agents(&mut self) {
+        let section = self.section("resources");
+        for node in section.into_iter().flat_map(|section| section.children()) {
+            let whole = self.resources.get(id(node)).copied();
+            let Some(whole) = whole.filter(|whole| self.set.resource(*whole).is_clone()) else { continue };
+            let has_other_agent = |part: &ResourceIdx| self.set.resource(*part).revision.has_other_agent();
+            let inner = self.set.bundle(whole).and_then(|bundle| bundle.inner);
+            let mut wholes = inner.into_iter().chain([whole]);
+            let is_changed = wholes.any(|whole| self.set.primitives(&whole).iter().any(has_other_agent));
+            if is_changed && self.concerns_others(whole) {
+                self.report_unsupported(node, OTHER_AGENT);
+            }
+        }
+    }
+
+    /// Returns true for a bundle, for a clone whose instances are told apart, and for one that is ordered with what
+    /// migrates, or with another clone if its own instances start in order or that clone is in another order.
+    fn concerns_others(&self, clone: ResourceIdx) -> bool {
+        let migrates = |one: &ResourceIdx| self.set.resource(*one).allow_migrate;
+        let ends =
+            || self.set.orders.iter().map(|one| [one.first, one.then].map(|end| self.set.outermost(end)));
+        let is_ordered = matches!(self.set.resource(clone).form, ResourceForm::Clone { ordered: true, .. });
+        let is_in_chain = |other: ResourceIdx| {
+            self.set.resource(other).is_clone()
+                && (is_ordered || ends().any(|ends| ends.contains(&other) && !ends.contains(&clone)))
+        };
+        let concerns =
+            |other: ResourceIdx| is_in_chain(other) || self.set.primitives(&other).iter().any(migrates);
+        self.set.bundle(clone).is_some()
+            || self.set.resource(clone).is_unique()
+            || ends()
+                .any(|[first, then]| first == clone && concerns(then) || then == clone && concerns(first))
     }
 
     /// Hosts on which the parameters of a primitive were changed after its last failure. A failure that recorded no

@@ -3,11 +3,11 @@
 use super::super::index::HostIdx;
 use super::super::score::AllocationScore;
 use super::super::working_set::{MultipleActivePolicy, Resource, RunCondition};
-use super::Reader;
 use super::failures::{PastOutcome, outcome};
 use super::history::RecordedState;
 use super::migrations::HistoryPlace;
 use super::on_fail::{FailureRules, OnFail};
+use super::{HostRecord, Reader};
 
 /// A live migration whose end is not known.
 #[derive(Debug, Clone, Copy)]
@@ -90,6 +90,9 @@ impl RunPlaces {
 /// Reason why a clone is not supported while an instance migrates.
 pub(super) const UNDER_WAY: &str = "a live migration that has not come to its end";
 
+/// Reason why a resource is not supported.
+const ON_NO_NODE: &str = "an operation on a node that is not there";
+
 /// Reason why a resource is not supported: Pacemaker no longer uses the remote node.
 const FAILED_BEHIND: &str = "it failed on a remote node whose connection failed, without fencing";
 
@@ -129,6 +132,12 @@ impl Reader<'_, '_> {
         reasons: &mut Vec<&'static str>,
     ) -> RunPlaces {
         let mut places = RunPlaces::default();
+        let is_unknown = |record: &HostRecord<'_>| {
+            record.history.on_nodes.iter().any(|name| !self.hosts.contains_key(name))
+        };
+        if self.records_of(name).iter().any(is_unknown) && self.operations_name_hosts() {
+            add_reason(reasons, ON_NO_NODE);
+        }
         let mut recorded_states = self.remembered(name, rules);
         let turn = |host: HostIdx| self.set.status_order.iter().position(|other| *other == host);
         recorded_states.sort_by_cached_key(|(host, _)| turn(*host));
@@ -157,6 +166,16 @@ impl Reader<'_, '_> {
         }
         places.settle_sent(|host| self.set.host(host).state.unclean);
         places
+    }
+
+    /// Returns true if any operation names a host of the cluster as its own. In a document whose hosts have got other names,
+    /// none does.
+    fn operations_name_hosts(&self) -> bool {
+        *self.operations_name_hosts.get_or_init(|| {
+            let mut names =
+                self.records.values().flatten().flat_map(|record: &HostRecord<'_>| &record.history.on_nodes);
+            names.any(|name| self.hosts.contains_key(name))
+        })
     }
 
     /// Marks a host for fencing if something runs there by its operations, although it was shut down. The resource may

@@ -319,6 +319,21 @@ impl ResourceChanges {
         down.collect()
     }
 
+    /// An instance that would change, and its clone, of which only the instances are managed. Pacemaker never comes to the
+    /// changes of such an instance.
+    pub fn without_clone(&self, set: &WorkingSet) -> Option<(ResourceIdx, ResourceIdx)> {
+        let changes = |part: ResourceIdx| {
+            let (change, role) = (self.get(part), self.roles[part.get()]);
+            change.starts_on().or(change.stops_on()).or(role.demoted_on).or(role.promoted_on).is_some()
+        };
+        let mut clones = set.clones().filter(|clone| !set.resource(*clone).managed);
+        clones.find_map(|clone| {
+            let parts = set.primitives(&clone);
+            let part = parts.iter().copied().find(|part| set.is_managed(*part) && changes(*part));
+            part.map(|part| (part, clone))
+        })
+    }
+
     /// Returns true if a resource has a place but does not run there, as something that it needs is missing.
     pub(super) fn lacks_its_place(&self, resource: ResourceIdx) -> bool {
         self.get(resource).falls_short_of(self.by_place[resource.get()])

@@ -62,6 +62,10 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
                 Start if action.host == Some(one.host) && !migrates => {
                     one.follow(&comes, step, why, actions);
                 }
+                // Pacemaker deletes the history of another agent on the node before the resource starts anywhere.
+                Start if one.has_other_agent(set, resource) => {
+                    one.follow(&one.arrival(actions), step, why, actions);
+                }
                 Promote | Reload if action.host == Some(one.host) => {
                     one.follow(&comes, step, why, actions);
                 }
@@ -232,6 +236,12 @@ impl ConnectedHost {
     /// Returns true if a resource has its place on the node, started or not.
     fn is_to_get(self, changes: &ResourceChanges, resource: ResourceIdx) -> bool {
         changes.by_place[resource.get()].starts_on() == Some(self.host)
+    }
+
+    /// Returns true if a resource runs on the node by the history of another agent.
+    fn has_other_agent(self, set: &WorkingSet, resource: ResourceIdx) -> bool {
+        let details = set.resource(resource);
+        details.revision.has_other_agent() && details.active == Some(self.host)
     }
 
     /// The step by which a guest node counts as fenced: the end of its VM, or of its connection if only that runs.

@@ -54,7 +54,7 @@ pub(in crate::cib) struct OperationKey<'a> {
 }
 
 /// The attributes of an operation that are read.
-pub(in crate::cib) const OPERATION: [&str; 17] = [
+pub(in crate::cib) const OPERATION: [&str; 18] = [
     "operation",
     "call-id",
     "op-status",
@@ -72,7 +72,12 @@ pub(in crate::cib) const OPERATION: [&str; 17] = [
     "id",
     "crm_feature_set",
     "operation_key",
+    "on_node",
 ];
+
+/// Status of an operation that has not ended, and all that there are.
+const PENDING: i64 = -1;
+const KNOWN_STATUS: std::ops::RangeInclusive<i64> = PENDING..=11;
 
 /// An operation of a resource on a host: the values of its attributes; missing ones are empty.
 #[derive(Debug, Clone, Copy)]
@@ -131,6 +136,23 @@ impl PastOperation<'_> {
         }
     }
 
+    /// Name of the node that it was done on.
+    pub(super) fn on_node(&self) -> &[u8] {
+        self.0[17]
+    }
+
+    /// Returns true if Pacemaker does not write an operation so: with a status or an exit code that there is not,
+    /// repeated although it is no monitor, or as a live migration without its two ends or its key.
+    pub(super) fn is_garbled(&self) -> bool {
+        let (status, code) = (number(self.0[2]), number(self.0[3]));
+        let is_known = status.is_some_and(|status| KNOWN_STATUS.contains(&status))
+            && code.is_some_and(|code| code >= 0 || status == Some(PENDING));
+        let migrates = matches!(self.name(), b"migrate_to" | b"migrate_from");
+        let has_ends = !migrates || !self.0[6].is_empty() && !self.0[8].is_empty();
+        let has_key = !migrates || !self.0[5].is_empty();
+        !is_known || !has_ends || !has_key || self.is_recurring() && self.name() != b"monitor"
+    }
+
     pub(super) fn is_recurring(&self) -> bool {
         self.interval() > 0
     }
@@ -180,6 +202,12 @@ impl PastOperation<'_> {
         Some((name.to_owned(), interval.parse().ok()?))
     }
 
+    /// Returns true if its key is one of another resource. An instance of a clone may have the key of another one.
+    fn has_key_of_another(&self, resource: &[u8]) -> bool {
+        let bare = resource.split(|byte| *byte == b':').next().unwrap_or_default();
+        !self.0[16].is_empty() && !self.0[16].starts_with(bare)
+    }
+
     /// All about it; `resource` is the id of its resource in the history.
     pub(super) fn keep(&self, resource: &[u8]) -> KeptOperation {
         let (own, peer) = if self.name() == b"migrate_from" { (6, 8) } else { (8, 6) };
@@ -194,6 +222,7 @@ impl PastOperation<'_> {
             peer: text(peer),
             changed: self.changed(),
             forgotten: false,
+            garbled: self.is_garbled() || self.is_last_failure() && self.has_key_of_another(resource),
             configured: self.configured(resource),
         }
     }
