@@ -120,6 +120,18 @@ impl Release {
         self >= Release::V3_0_0
     }
 
+    /// Returns true if orders of the kind `Serialize` count beside others of the same two resources. Before, only the first
+    /// of these counts.
+    pub(crate) fn serializes_beside_others(self) -> bool {
+        self >= Release::V3_0_0
+    }
+
+    /// Returns true if resources with a mandatory colocation to a group, or to a member of a group that is kept together,
+    /// do not start if the group does not.
+    pub(crate) fn stops_without_groups(self) -> bool {
+        self >= Release::V3_0_0
+    }
+
     /// Returns true if, of several colocations between the same two resources, instances follow the first one first.
     pub(crate) fn turns_equal_colocations(self) -> bool {
         self < Release::V3_0_0
@@ -152,6 +164,13 @@ impl Release {
     /// Returns true if, of several colocations with a bundle that has addresses or a resource inside, the first one counts
     /// for its containers as often as there are any, and no other.
     pub(crate) fn repeats_first_dependent(self) -> bool {
+        self >= Release::V3_0_0
+    }
+
+    /// Returns true if, of several colocations of a group, the first one counts for its first member as often as there are
+    /// any, and no other, if this member has colocations itself as a dependent. Those with the group count for its last
+    /// member in the same way.
+    pub(crate) fn repeats_first_of_group(self) -> bool {
         self >= Release::V3_0_0
     }
 
