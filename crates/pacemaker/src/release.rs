@@ -120,6 +120,22 @@ impl Release {
         self >= Release::V3_0_0
     }
 
+    /// Returns true if a stop that failed for good blocks its resource even if the failure is forgotten.
+    pub(crate) fn keeps_forgotten_stops(self) -> bool {
+        self < Release::V3_0_0
+    }
+
+    /// Returns true if the importance of the later one of two resources in a set decides whether their colocation has
+    /// influence, even if the earlier one is the dependent.
+    pub(crate) fn asks_later_of_set(self) -> bool {
+        self >= Release::V3_0_0
+    }
+
+    /// Returns true if the instances of a clone with a `clone-node-max` above 1 are told apart by default.
+    pub(crate) fn tells_several_apart(self) -> bool {
+        self >= Release::V3_0_0
+    }
+
     /// Returns true if orders of the kind `Serialize` count beside others of the same two resources. Before, only the first
     /// of these counts.
     pub(crate) fn serializes_beside_others(self) -> bool {
@@ -147,6 +163,12 @@ impl Release {
     /// those of clones do.
     pub(crate) fn follows_roles_of_bundles(self) -> bool {
         self >= Release::V3_0_0
+    }
+
+    /// Returns true if a bundle has its turn by the place of its addresses and connections, too, and not only by those of
+    /// its containers.
+    pub(crate) fn ranks_bundles_by_all_parts(self) -> bool {
+        self < Release::V3_0_0
     }
 
     /// Returns true if a bundle that has its place shows its scores again each time that a resource goes by it, and not

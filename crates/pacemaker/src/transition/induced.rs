@@ -64,6 +64,10 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
         let is_used = set.resources.iter().any(|resource| resource.active_hosts().any(|on| on == host));
         let is_lost = set.resource(parts.connection).active_hosts().any(|on| set.host(on).state.unclean);
         let machine = &mut induced.changes[parts.machine.get()];
+        // One that is not managed ends with its lost host.
+        if !set.is_managed(parts.machine) && machine.lasts_on(set).is_none() {
+            continue;
+        }
         *machine = match *machine {
             ResourceChange::Stay(host) if is_used || !is_lost => ResourceChange::Restart(host),
             ResourceChange::Migrate { from, to } if is_used => ResourceChange::Move { from, to },
