@@ -19,7 +19,7 @@ pub(crate) fn clusters() -> Vec<PathBuf> {
 
 /// Clusters with failed or unfinished operations.
 pub(crate) fn with_failures() -> BTreeSet<PathBuf> {
-    recorded("failures", 54)
+    recorded("failures", 53)
 }
 
 /// Clusters in which resources run on several nodes.
