@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::index::ResourceIdx;
+use super::index::{HostIdx, ResourceIdx};
 use super::score::AllocationScore;
-use super::working_set::{Colocation, Resource, ResourceForm, WorkingSet};
+use super::working_set::{Colocation, Replica, Resource, ResourceForm, WorkingSet};
 
 impl WorkingSet {
     /// The resources that belong to no group and no clone.
@@ -124,14 +124,31 @@ impl WorkingSet {
 
     /// Sets the host of a group or a clone to that of one of its members.
     pub(super) fn find_whole(&mut self, whole: ResourceIdx) {
+        let active = self.host_of_parts(self.resource(whole).members.iter().rev().copied());
+        self.resources[whole.get()].active = active;
+    }
+
+    /// The host of the part whose host comes first in the status. Of several parts there, the last one counts.
+    fn host_of_parts(&self, parts: impl Iterator<Item = ResourceIdx>) -> Option<HostIdx> {
         let mut holds = vec![None; self.hosts.len()];
-        let members = self.resource(whole).members.iter().rev().map(|member| self.resource(*member));
-        for (member, host) in
-            members.filter_map(|member| member.sent_to.or(member.active).map(|host| (member, host)))
-        {
-            holds[member.known_by.unwrap_or(host).get()] = Some(host);
+        let parts = parts.map(|part| self.resource(part));
+        for (part, host) in parts.filter_map(|part| part.sent_to.or(part.active).map(|host| (part, host))) {
+            holds[part.known_by.unwrap_or(host).get()] = Some(host);
         }
-        self.resources[whole.get()].active = self.status_order.iter().find_map(|host| holds[host.get()]);
+        self.status_order.iter().find_map(|host| holds[host.get()])
+    }
+
+    /// The host that counts for the turn of a resource. Up to Pacemaker 2.1.5, a bundle is also where addresses of its
+    /// containers and connections to them are.
+    pub(super) fn host_before_its_turn(&self, resource: ResourceIdx) -> Option<HostIdx> {
+        match self.bundle(resource) {
+            Some(bundle) if self.release.ranks_bundles_by_all_parts() => {
+                let parts =
+                    |replica: &Replica| std::iter::once(replica.container).chain(replica.companions());
+                self.host_of_parts(bundle.replicas.iter().rev().flat_map(parts))
+            }
+            _ => self.resource(resource).active,
+        }
     }
 
     /// Sets the hosts of all groups and clones.

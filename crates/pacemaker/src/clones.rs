@@ -406,7 +406,10 @@ impl Placer<'_> {
         let mut avoided: Vec<HostIdx> = Vec::new();
         let placed = taken.all();
         for _ in placed..self.set.wanted_instances(clone).count() {
-            for host in &avoided {
+            // A host with room for more instances can be chosen again.
+            let counts = |host: &&HostIdx| avoided.iter().filter(|other| other == host).count();
+            let is_full = |host: &&HostIdx| taken.counts[host.get()] + counts(host) >= taken.most;
+            for host in avoided.iter().filter(is_full) {
                 parts.iter().for_each(|part| self.forbid(*part, ScoreSource::Instance, *host));
             }
             self.stays_on = Some(active);

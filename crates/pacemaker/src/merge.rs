@@ -263,10 +263,15 @@ impl<'a> Wishes<'a> {
         if self.merging.added_wishes.is_some() || !self.set.host_indices().all(|host| self.available(host)) {
             return false;
         }
-        let adds_nothing = |resource: ResourceIdx| {
+        let has_zeros = |resource: ResourceIdx| {
             let scores = &how.tables[resource.get()];
-            let is_zero = |host| scores.get(host) == Some(AllocationScore::ZERO);
-            self.set.resource(resource).is_primitive() && self.set.host_indices().all(is_zero)
+            self.set.host_indices().all(|host| scores.get(host) == Some(AllocationScore::ZERO))
+        };
+        // The locations of a group can count for its members.
+        let adds_nothing = |resource: ResourceIdx| {
+            let details = self.set.resource(resource);
+            let group = details.group.filter(|_| self.set.release.members_count_for_group());
+            details.is_primitive() && has_zeros(resource) && group.is_none_or(has_zeros)
         };
         let (mut seen, mut left) = (HashSet::from([resource]), vec![resource]);
         while let Some(one) = left.pop() {

@@ -120,6 +120,34 @@ impl Release {
         self >= Release::V3_0_0
     }
 
+    /// Returns true if a stop that failed for good blocks its resource even if the failure is forgotten.
+    pub(crate) fn keeps_forgotten_stops(self) -> bool {
+        self < Release::V3_0_0
+    }
+
+    /// Returns true if the importance of the later one of two resources in a set decides whether their colocation has
+    /// influence, even if the earlier one is the dependent.
+    pub(crate) fn asks_later_of_set(self) -> bool {
+        self >= Release::V3_0_0
+    }
+
+    /// Returns true if the instances of a clone with a `clone-node-max` above 1 are told apart by default.
+    pub(crate) fn tells_several_apart(self) -> bool {
+        self >= Release::V3_0_0
+    }
+
+    /// Returns true if orders of the kind `Serialize` count beside others of the same two resources. Before, only the first
+    /// of these counts.
+    pub(crate) fn serializes_beside_others(self) -> bool {
+        self >= Release::V3_0_0
+    }
+
+    /// Returns true if resources with a mandatory colocation to a group, or to a member of a group that is kept together,
+    /// do not start if the group does not.
+    pub(crate) fn stops_without_groups(self) -> bool {
+        self >= Release::V3_0_0
+    }
+
     /// Returns true if, of several colocations between the same two resources, instances follow the first one first.
     pub(crate) fn turns_equal_colocations(self) -> bool {
         self < Release::V3_0_0
@@ -137,6 +165,12 @@ impl Release {
         self >= Release::V3_0_0
     }
 
+    /// Returns true if a bundle has its turn by the place of its addresses and connections, too, and not only by those of
+    /// its containers.
+    pub(crate) fn ranks_bundles_by_all_parts(self) -> bool {
+        self < Release::V3_0_0
+    }
+
     /// Returns true if a bundle that has its place shows its scores again each time that a resource goes by it, and not
     /// only when it has its turn.
     pub(crate) fn repeats_bundles(self) -> bool {
@@ -152,6 +186,13 @@ impl Release {
     /// Returns true if, of several colocations with a bundle that has addresses or a resource inside, the first one counts
     /// for its containers as often as there are any, and no other.
     pub(crate) fn repeats_first_dependent(self) -> bool {
+        self >= Release::V3_0_0
+    }
+
+    /// Returns true if, of several colocations of a group, the first one counts for its first member as often as there are
+    /// any, and no other, if this member has colocations itself as a dependent. Those with the group count for its last
+    /// member in the same way.
+    pub(crate) fn repeats_first_of_group(self) -> bool {
         self >= Release::V3_0_0
     }
 

@@ -46,14 +46,16 @@ fn ranked(
         .map(|resource| {
             let table = wishes.with_primaries(tables, resource);
             let details = set.resource(resource);
-            // For a clone, the first instance counts whose host is online or must be fenced.
+            // For a clone, the first instance counts whose host is online or must be fenced. Since Pacemaker 3.0, the same
+            // applies to the containers of a bundle.
+            let is_by_part = set.bundle(resource).is_none() || !set.release.ranks_bundles_by_all_parts();
             let mut places = details.members.iter().filter_map(|one| set.resource(*one).active);
             let there = places.find(|host| {
                 let state = set.host(*host).state;
-                details.is_clone() && set.bundle(resource).is_none() && (state.online || state.unclean)
+                details.is_clone() && is_by_part && (state.online || state.unclean)
             });
-            let here =
-                there.or(details.active).map_or(AllocationScore::MINUS_INFINITY, |host| table.or_never(host));
+            let active = there.or_else(|| set.host_before_its_turn(resource));
+            let here = active.map_or(AllocationScore::MINUS_INFINITY, |host| table.or_never(host));
             RankedResource { resource, first: (Reverse(details.priority), Reverse(here)), table }
         })
         .collect();

@@ -171,7 +171,7 @@ impl<'a> Wishes<'a> {
         let (first, last) = (self.set.member(group, false), self.set.member(group, true));
         if let (Some(first), Some(last)) = (first, last) {
             let set = self.set;
-            for at in self.primaries[group.get()].clone() {
+            for at in self.beside_own(group, first, Towards::Primaries) {
                 let place_in_order = |at: usize| rank(set, set.colocations[at].primary);
                 let is_must = set.colocations[at].score == AllocationScore::INFINITY;
                 let members = set.resource(group).members.iter();
@@ -181,11 +181,22 @@ impl<'a> Wishes<'a> {
                     insert(&mut self.primaries[member.get()], at, place_in_order);
                 }
             }
-            for at in self.dependents[group.get()].clone() {
+            for at in self.beside_own(group, last, Towards::Dependents) {
                 let place_in_order = |at: usize| rank(set, set.colocations[at].dependent);
                 insert(&mut self.dependents[last.get()], at, place_in_order);
             }
         }
+    }
+
+    /// The colocations of a group that count for its first or last member. Beside colocations of that member, Pacemaker
+    /// 3.0 adds the first one of the group as often as the group has any.
+    fn beside_own(&self, group: ResourceIdx, member: ResourceIdx, towards: Towards) -> Vec<usize> {
+        let mut of_group = self.list(group, towards).to_vec();
+        if self.set.release.repeats_first_of_group() && !self.list(member, towards).is_empty() {
+            let first = of_group.first().copied();
+            of_group.fill(first.unwrap_or_default());
+        }
+        of_group
     }
 
     /// Passes the colocations of all members of a group on, also those that constraints make inside of it: those as

@@ -50,6 +50,31 @@ pub struct Answer {
     pub gets_stuck: bool,
 }
 
+/// A file that a simulator reads or writes. It is removed in the end.
+struct ExchangedFile {
+    /// Its path in the system of the simulator.
+    inside: String,
+    /// Its path here.
+    outside: PathBuf,
+}
+
+impl ExchangedFile {
+    fn inside(&self) -> &str {
+        &self.inside
+    }
+
+    fn outside(&self) -> &Path {
+        &self.outside
+    }
+}
+
+impl Drop for ExchangedFile {
+    fn drop(&mut self) {
+        // It need not exist.
+        let _ = fs::remove_file(&self.outside);
+    }
+}
+
 impl Simulator {
     /// Finds the crm_simulate of the system in a directory, or the installed one.
     ///
@@ -76,26 +101,11 @@ impl Simulator {
     /// # Errors
     /// Fails if it cannot be run, if it refuses the document (`InvalidData`), or if files cannot be read or written.
     pub fn answer(&self, file: &Path) -> io::Result<Option<Answer>> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let (inside, copied) = match &self.root {
-            None => (file.to_owned(), None),
-            Some(root) => {
-                let inside = PathBuf::from(format!("/tmp/htools-{}-{number}.xml", std::process::id()));
-                let copy = root.join(inside.strip_prefix("/").unwrap_or(&inside));
-                fs::copy(file, &copy)?;
-                (inside, Some(copy))
-            }
-        };
-        let dot = inside.with_extension("dot");
-        let (inside, drawn) = (inside.to_string_lossy(), dot.to_string_lossy());
-        let output = self.output(&["-x", &inside, "-S", "-s", "-U", "-D", &drawn])?;
-        let drawn = copied.as_ref().map_or(dot, |copy| copy.with_extension("dot"));
-        let graph = fs::read_to_string(&drawn);
-        for file in copied.iter().chain([&drawn]) {
-            // crm_simulate does not write a graph if it fails.
-            let _ = fs::remove_file(file);
-        }
+        let (input, dot) = (self.exchanged("xml"), self.exchanged("dot"));
+        fs::copy(file, input.outside())?;
+        let output = self.output(&["-x", input.inside(), "-S", "-s", "-U", "-D", dot.inside()])?;
+        // crm_simulate does not write a graph if it fails.
+        let graph = fs::read_to_string(dot.outside());
         if output.status.signal().is_some() || output.status.code() == Some(TIMED_OUT) {
             return Ok(None);
         }
@@ -114,18 +124,38 @@ impl Simulator {
     /// # Errors
     /// Fails if it cannot be run.
     pub fn carry_out(&self, from: &Path, to: &Path, lost: Option<Loss<'_>>) -> io::Result<Option<String>> {
-        if self.root.is_some() {
-            // A simulator in another system does not see the files.
-            return Ok(None);
-        }
-        let (from, to) = (from.to_string_lossy(), to.to_string_lossy());
-        let input = lost.map(|loss| loss.input.to_string_lossy());
-        let mut arguments = vec!["-S", "-x", &from, "-O", &to];
-        if let (Some(loss), Some(input)) = (lost, &input) {
-            arguments.extend(["--node-fail", loss.node, "-I", input]);
+        let (source, target) = (self.exchanged("xml"), self.exchanged("xml"));
+        let input = lost.map(|loss| (self.exchanged("xml"), loss));
+        fs::copy(from, source.outside())?;
+        let mut arguments = vec!["-S", "-x", source.inside(), "-O", target.inside()];
+        if let Some((input, loss)) = &input {
+            arguments.extend(["--node-fail", loss.node, "-I", input.inside()]);
         }
         let output = self.output(&arguments)?;
-        Ok(output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned()))
+        if !output.status.success() {
+            return Ok(None);
+        }
+        fs::copy(target.outside(), to)?;
+        if let Some((input, loss)) = &input {
+            fs::copy(input.outside(), loss.input)?;
+        }
+        Ok(Some(String::from_utf8_lossy(&output.stdout).into_owned()))
+    }
+
+    /// A new name for a file that both systems see.
+    fn exchanged(&self, extension: &str) -> ExchangedFile {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("htools-{}-{number}.{extension}", std::process::id());
+        match &self.root {
+            None => {
+                let path = std::env::temp_dir().join(name);
+                ExchangedFile { inside: path.to_string_lossy().into_owned(), outside: path }
+            }
+            Some(root) => {
+                ExchangedFile { outside: root.join("tmp").join(&name), inside: format!("/tmp/{name}") }
+            }
+        }
     }
 
     fn output(&self, arguments: &[&str]) -> io::Result<Output> {

@@ -143,7 +143,10 @@ impl<'a, 'i> Reader<'a, 'i> {
         // No number and a negative one mean that there are no instances.
         let wanted = |count| leading(count).map_or(0, |count| usize::try_from(count).unwrap_or(0));
         let count = metas.get("clone-max").map_or(self.known_hosts().max(1), wanted);
-        let (mut count, is_unique) = (count, metas.flag("globally-unique", false));
+        // Since Pacemaker 3.0, instances are told apart if several of them may be on one node, unless it is said otherwise.
+        let is_several = metas.get("clone-node-max").and_then(leading).is_some_and(|most| most > 1);
+        let by_default = is_several && self.set.release.tells_several_apart();
+        let (mut count, is_unique) = (count, metas.flag("globally-unique", by_default));
         let has_ocf_agents = self.has_ocf_agents(node)?;
         if is_promotable && !has_ocf_agents {
             reasons.push("a promotable clone of an agent that has no roles");

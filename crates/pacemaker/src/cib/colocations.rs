@@ -239,7 +239,13 @@ impl<'a, 'i> Reader<'a, 'i> {
         let forward = set.attribute("ordering").is_none_or(|ordering| ordering == "group");
         for pair in members.windows(2) {
             let (dependent, primary) = if forward { (pair[1], pair[0]) } else { (pair[0], pair[1]) };
+            let before = self.set.colocations.len();
             self.colocate(constraint, dependent, primary, strength, roles)?;
+            // Pacemaker 3.0 takes the importance of the later resource for that of the dependent.
+            if self.set.release.asks_later_of_set() && said_influence(constraint).is_none() {
+                let influence = self.set.resource(pair[1]).critical;
+                self.set.colocations.iter_mut().skip(before).for_each(|one| one.influence = influence);
+            }
         }
         Ok(())
     }
@@ -263,8 +269,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             return Ok(());
         }
         let roles = self.counting_roles(dependent, primary, score, roles);
-        let said = constraint.attribute("influence").and_then(truth);
-        let influence = said.unwrap_or(self.set.resource(dependent).critical);
+        let influence = said_influence(constraint).unwrap_or(self.set.resource(dependent).critical);
         self.set.colocations.push(Colocation {
             id: id(constraint).to_owned(),
             dependent,
@@ -280,6 +285,11 @@ impl<'a, 'i> Reader<'a, 'i> {
         });
         Ok(())
     }
+}
+
+/// The influence of a colocation, if it is given.
+fn said_influence(constraint: Node<'_, '_>) -> Option<bool> {
+    constraint.attribute("influence").and_then(truth)
 }
 
 /// Roles of the two sides of a colocation; `None` for any.

@@ -64,8 +64,9 @@ pub(super) fn outcome(
     let mut now = PastOutcome::default();
     let mut failed = None;
     for (at, operation) in operations.iter().enumerate() {
-        // This counts even if the failure is forgotten.
-        now.untouchable |= operation.cannot_be_stopped() && !here.can_be_fenced;
+        // Up to Pacemaker 2.1.5, this counts even if the failure is forgotten.
+        let counts = !operation.forgotten || here.keeps_forgotten;
+        now.untouchable |= counts && operation.cannot_be_stopped() && !here.can_be_fenced;
         // An unmanaged resource that does not run was stopped by an administrator.
         if !managed && operation.code == 7 && operation.is_judged() {
             (now.active, now.starting, now.on_fail) = (false, false, OnFail::Ignore);

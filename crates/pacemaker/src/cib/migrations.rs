@@ -21,6 +21,8 @@ pub(super) struct HistoryPlace<'o> {
     pub(super) name: &'o str,
     /// True if the host can be fenced.
     pub(super) can_be_fenced: bool,
+    /// True if stops count that failed for good, although their failures are forgotten.
+    pub(super) keeps_forgotten: bool,
     /// Finds the other end by the name of its host.
     pub(super) other: &'o dyn Fn(&str) -> Option<OtherEnd<'o>>,
 }

@@ -450,7 +450,12 @@ impl<'a, 'i> Reader<'a, 'i> {
             let is_instance = |known: &str| {
                 known == name || known.strip_prefix(name).is_some_and(|end| end.starts_with(':'))
             };
-            let nowhere = HistoryPlace { name: "", can_be_fenced: self.set.fencing, other: &|_| None };
+            let nowhere = HistoryPlace {
+                name: "",
+                can_be_fenced: self.set.fencing,
+                keeps_forgotten: self.set.release.keeps_forgotten_stops(),
+                other: &|_| None,
+            };
             let runs = |recorded_state: &RecordedState| match recorded_state {
                 RecordedState::Inactive(_) => false,
                 RecordedState::Active(_) => true,

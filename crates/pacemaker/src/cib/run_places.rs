@@ -156,6 +156,7 @@ impl Reader<'_, '_> {
                     let here = HistoryPlace {
                         name: &self.set.host(*host).name,
                         can_be_fenced: self.set.can_fence(*host),
+                        keeps_forgotten: self.set.release.keeps_forgotten_stops(),
                         other: &|other| self.other_end(name, &recorded_states, other),
                     };
                     let past = outcome(operations, rules, self.set.fencing, managed, &here);

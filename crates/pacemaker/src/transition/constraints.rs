@@ -15,6 +15,7 @@ use super::actions::Actions;
 use super::bundles;
 use super::change::ResourceChanges;
 use super::connections;
+use super::needs::stands_aside;
 use super::wait::WaitReason;
 use htools_plan::graph::{StepIdx, Strength};
 
@@ -30,7 +31,10 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
             continue;
         }
         let pair = OrderedPair { first: order.first, then: order.then };
-        let (starts, stops) = (started.insert(pair), order.symmetrical && stopped.insert(pair));
+        let (starts, stops) = match stands_aside(set, order) {
+            true => (true, order.symmetrical),
+            false => (started.insert(pair), order.symmetrical && stopped.insert(pair)),
+        };
         for pair in std::iter::once(pair).chain(constraints.by_instance(order)) {
             if starts {
                 constraints.starts(pair, strength(order.strength), WaitReason::Order(at));
@@ -183,6 +187,10 @@ impl Constraints<'_> {
             let pair = OrderedPair { first: pair[0], then: pair[1] };
             self.starts(pair, Strength::Must, why);
             self.stops(pair, Strength::Must, why);
+            if self.set.release.starts_only_before_the_stoppable() {
+                let stop = self.actions.with(Stop, pair.then);
+                self.actions.edge(stop, self.actions.with(Start, pair.first), Strength::Must, why);
+            }
         }
         self.look_before_members(members);
         // Members that do not run do not separate the others.

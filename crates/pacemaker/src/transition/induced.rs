@@ -1,6 +1,7 @@
 //! Effects of the change of one resource on others, until nothing changes any more. Every turn takes something away
 //! from a resource (its undisturbed run, its live migration, its start), so that there is an end.
 
+mod colocations;
 mod instances;
 mod partial;
 mod remote_nodes;
@@ -14,8 +15,6 @@ use self::unfencing::unfenced_hosts;
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::placing::AllPlaced;
-use super::super::promotion::Role;
-use super::super::score::AllocationScore;
 use super::super::working_set::{OrderedTask, OrderedTasks, ReplicaNode, Revision, RunCondition, WorkingSet};
 use super::change::{ResourceChange, ResourceChanges};
 use super::needs::{Need, needs, only_stops, promotion_needs};
@@ -65,6 +64,10 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
         let is_used = set.resources.iter().any(|resource| resource.active_hosts().any(|on| on == host));
         let is_lost = set.resource(parts.connection).active_hosts().any(|on| set.host(on).state.unclean);
         let machine = &mut induced.changes[parts.machine.get()];
+        // One that is not managed ends with its lost host.
+        if !set.is_managed(parts.machine) && machine.lasts_on(set).is_none() {
+            continue;
+        }
         *machine = match *machine {
             ResourceChange::Stay(host) if is_used || !is_lost => ResourceChange::Restart(host),
             ResourceChange::Migrate { from, to } if is_used => ResourceChange::Move { from, to },
@@ -220,57 +223,6 @@ impl InducedChanges<'_> {
     fn starts_before(&self, need: &Need, member: ResourceIdx) -> bool {
         let is_in_group = matches!(need.why, WaitReason::Group(_));
         is_in_group && self.set.release.restarts_after_members() && self.of(member).comes_up()
-    }
-
-    /// Keeps resources from starting that have a mandatory colocation to a primitive that could start but does not. The
-    /// same applies to a clone of primitives without a running instance.
-    fn follow_colocations(&mut self) {
-        let set = self.set;
-        for (at, colocation) in set.colocations.iter().enumerate() {
-            let primary = set.resource(colocation.primary);
-            let is_alone = primary.group.is_none() && primary.instance_of.is_none()
-                || self.unstarted[colocation.primary.get()];
-            if colocation.score != AllocationScore::INFINITY || !is_alone || primary.is_group() {
-                continue;
-            }
-            if set.counts_for_primary_alone(colocation) {
-                continue;
-            }
-            let parts = if primary.is_clone() {
-                primary.members.as_slice()
-            } else {
-                std::slice::from_ref(&colocation.primary)
-            };
-            // A primitive without a place is considered as long as others wait for it. In a circle, a resource can have
-            // a place although the clone that it must be with has none.
-            let is_promotion = colocation.primary_role == Some(Role::Promoted);
-            let is_thought_of = |part: &ResourceIdx| {
-                is_promotion && self.placed.promoted[part.get()]
-                    || !is_promotion && (self.placed.host(*part).is_some() || primary.is_clone())
-                    || (!primary.is_clone() && self.awaited[part.get()])
-            };
-            // One that stays because of a ticket counts as not started once others wait for it.
-            let is_kept = |part: &ResourceIdx| set.resource(*part).kept_by_ticket && self.awaited[part.get()];
-            let runs = |part: &ResourceIdx| {
-                self.of(*part).lasts_on(set).is_some()
-                    && !is_kept(part)
-                    && (!is_promotion || self.is_to_be_promoted(*part))
-            };
-            let are_simple = parts.iter().all(|part| set.resource(*part).is_primitive());
-            if are_simple && parts.iter().any(is_thought_of) && !parts.iter().any(runs) {
-                for member in set.primitives(&colocation.dependent).iter() {
-                    if colocation.dependent_role == Some(Role::Promoted) {
-                        self.block_promotion(*member);
-                        continue;
-                    }
-                    if !set.is_managed(*member) {
-                        continue;
-                    }
-                    let change = self.without_needed(*member, true);
-                    self.set(*member, change, WaitReason::Colocation(at));
-                }
-            }
-        }
     }
 
     /// The members of a group that should stop but cannot, as the next one must stop first and is unmanaged or held

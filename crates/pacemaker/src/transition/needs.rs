@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use super::super::index::ResourceIdx;
-use super::super::working_set::{OrderStrength, OrderedTask, OrderedTasks, WorkingSet};
+use super::super::working_set::{OrderStrength, OrderedTask, OrderedTasks, StartOrder, WorkingSet};
 use super::wait::WaitReason;
 
 /// Need of a resource for another one, which starts before it.
@@ -30,11 +30,16 @@ impl Need {
     }
 }
 
+/// Returns true if an order stands beside others of the same two resources, which count as if it were not there.
+pub(super) fn stands_aside(set: &WorkingSet, order: &StartOrder) -> bool {
+    set.release.serializes_beside_others() && order.strength == OrderStrength::Serialize
+}
+
 /// All mandatory orders, those in groups too. Of several orders of the same actions of two resources, the first counts.
 pub(crate) fn needs(set: &WorkingSet) -> Vec<Need> {
     let mut seen = HashSet::new();
     let mut needs = Vec::new();
-    for (at, order) in set.orders.iter().enumerate() {
+    for (at, order) in set.orders.iter().enumerate().filter(|(_, order)| !stands_aside(set, order)) {
         let (first, then, symmetrical) = (order.first, order.then, order.symmetrical);
         let is_new = seen.insert((first, then, order.tasks));
         if is_new && order.strength == OrderStrength::Mandatory {
@@ -67,8 +72,8 @@ pub(super) fn promotion_needs(set: &WorkingSet) -> Vec<Need> {
 pub(crate) fn only_stops(set: &WorkingSet) -> Vec<Need> {
     let mut seen: HashMap<(ResourceIdx, ResourceIdx), bool> = HashMap::new();
     let mut stops = Vec::new();
-    for (at, order) in set.orders.iter().enumerate().filter(|(_, order)| order.tasks == OrderedTasks::STARTS)
-    {
+    let counts = |order: &StartOrder| order.tasks == OrderedTasks::STARTS && !stands_aside(set, order);
+    for (at, order) in set.orders.iter().enumerate().filter(|(_, order)| counts(order)) {
         let (first, then, symmetrical) = (order.first, order.then, order.symmetrical);
         let is_mandatory = order.strength == OrderStrength::Mandatory;
         let is_second = match seen.entry((first, then)) {
