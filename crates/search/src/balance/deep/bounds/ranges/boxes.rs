@@ -50,7 +50,7 @@ enum Cut {
 }
 
 /// A box with its bound.
-struct OpenBox {
+struct OpenRanges {
     bound: OrderedFloat<f64>,
     /// Number in the order of creation, so that equal bounds have an order.
     number: usize,
@@ -150,14 +150,14 @@ impl CountedBox {
     }
 
     /// The box with its bound, which is at least that of the box around it, and the place to split it.
-    fn bounded(self, problem: &RangeProblem, bundles: &[ItemKind], around: f64) -> OpenBox {
+    fn bounded(self, problem: &RangeProblem, bundles: &[ItemKind], around: f64) -> OpenRanges {
         let Some(proposal) = propose(problem, bundles, &self.ranges) else {
             let cut = self.widest(problem);
-            return OpenBox { bound: OrderedFloat(around), number: 0, within: self, cut };
+            return OpenRanges { bound: OrderedFloat(around), number: 0, within: self, cut };
         };
         let bound = bound(problem, &self.ranges, &proposal.prices).max(around);
         let cut = self.worst(problem, &proposal, bound);
-        OpenBox { bound: OrderedFloat(bound), number: 0, within: self, cut }
+        OpenRanges { bound: OrderedFloat(bound), number: 0, within: self, cut }
     }
 
     /// The figure for which the bound is most in error at the proposal; `None` if none is worth a split.
@@ -227,22 +227,22 @@ fn inside(range: Range, at: f64) -> f64 {
     at.clamp(range.low + margin, range.high - margin)
 }
 
-impl PartialEq for OpenBox {
-    fn eq(&self, other: &OpenBox) -> bool {
+impl PartialEq for OpenRanges {
+    fn eq(&self, other: &OpenRanges) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for OpenBox {}
+impl Eq for OpenRanges {}
 
-impl PartialOrd for OpenBox {
-    fn partial_cmp(&self, other: &OpenBox) -> Option<std::cmp::Ordering> {
+impl PartialOrd for OpenRanges {
+    fn partial_cmp(&self, other: &OpenRanges) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for OpenBox {
-    fn cmp(&self, other: &OpenBox) -> std::cmp::Ordering {
+impl Ord for OpenRanges {
+    fn cmp(&self, other: &OpenRanges) -> std::cmp::Ordering {
         (self.bound, self.number).cmp(&(other.bound, other.number))
     }
 }

@@ -15,7 +15,7 @@ use super::problem::RangeProblem;
 const OF_EXCESS: f64 = 20.0;
 
 /// Share of a bundle in one role at one place.
-struct Share {
+struct PlaceShare {
     place: usize,
     bundle: usize,
     is_secondary: bool,
@@ -33,10 +33,10 @@ pub(super) struct Proposal {
 }
 
 /// A cone program: positions of its variables.
-struct Layout<'a> {
+struct RangeProgram<'a> {
     problem: &'a RangeProblem,
     bundles: &'a [ItemKind],
-    shares: Vec<Share>,
+    shares: Vec<PlaceShare>,
     /// Positions of the rows that have prices of interest.
     first_rows: FirstRows,
 }
@@ -58,13 +58,13 @@ pub(super) fn propose(problem: &RangeProblem, bundles: &[ItemKind], within: &Ran
     let mut shares = Vec::new();
     for place in 0..problem.places() {
         for (bundle, item) in bundles.iter().enumerate() {
-            shares.push(Share { place, bundle, is_secondary: false });
+            shares.push(PlaceShare { place, bundle, is_secondary: false });
             if item.secondary.is_some() && problem.level(place) <= item.level {
-                shares.push(Share { place, bundle, is_secondary: true });
+                shares.push(PlaceShare { place, bundle, is_secondary: true });
             }
         }
     }
-    let mut layout = Layout { problem, bundles, shares, first_rows: FirstRows::default() };
+    let mut layout = RangeProgram { problem, bundles, shares, first_rows: FirstRows::default() };
     let mut rows = ProgramRows::default();
     layout.everything_is_somewhere(&mut rows);
     let before = rows.height();
@@ -92,7 +92,7 @@ pub(super) fn propose(problem: &RangeProblem, bundles: &[ItemKind], within: &Ran
     Some(layout.proposal(&solution, within))
 }
 
-impl Layout<'_> {
+impl RangeProgram<'_> {
     fn lanes(&self) -> usize {
         self.problem.weights.len()
     }
@@ -135,7 +135,7 @@ impl Layout<'_> {
         self.out_of_range(self.problem.levels.len())
     }
 
-    fn amounts(&self, share: &Share) -> &[f64] {
+    fn amounts(&self, share: &PlaceShare) -> &[f64] {
         let bundle = &self.bundles[share.bundle];
         if share.is_secondary { bundle.secondary.as_deref().unwrap_or_default() } else { &bundle.primary }
     }

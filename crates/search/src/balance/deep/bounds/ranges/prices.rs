@@ -3,7 +3,7 @@
 
 use super::super::careful::CarefulSum;
 use super::super::levels::ItemKind;
-use super::problem::{NodeKind, RangeProblem};
+use super::problem::{LoadedKind, RangeProblem};
 
 /// Numbers in a range, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,7 +62,7 @@ pub(super) fn bound(problem: &RangeProblem, within: &RangeBox, prices: &RangePri
                 + shares
         })
         .collect();
-    let placing = Placing::of(problem, prices, levels);
+    let placing = PricedPlaces::of(problem, prices, levels);
     for kind in &problem.kinds {
         placing.add_nodes(&mut sum, kind);
     }
@@ -100,7 +100,7 @@ struct Cost {
 const NEVER: Cost = Cost { value: f64::INFINITY, size: 0.0 };
 
 /// What nodes and items cost at each level.
-struct Placing<'a> {
+struct PricedPlaces<'a> {
     problem: &'a RangeProblem,
     prices: &'a RangePrices,
     /// By level, what a node costs with it, apart from its values and rooms.
@@ -109,8 +109,8 @@ struct Placing<'a> {
     items: Vec<[Vec<Cost>; 2]>,
 }
 
-impl<'a> Placing<'a> {
-    fn of(problem: &'a RangeProblem, prices: &'a RangePrices, levels: Vec<f64>) -> Placing<'a> {
+impl<'a> PricedPlaces<'a> {
+    fn of(problem: &'a RangeProblem, prices: &'a RangePrices, levels: Vec<f64>) -> PricedPlaces<'a> {
         let lanes = problem.weights.len();
         // By place, the price of each amount.
         let of_place = |place: usize| -> Vec<f64> {
@@ -135,11 +135,11 @@ impl<'a> Placing<'a> {
             costs
         };
         let items = problem.items.iter().map(of_item).collect();
-        Placing { problem, prices, levels, items }
+        PricedPlaces { problem, prices, levels, items }
     }
 
     /// Adds the nodes of a kind, each at the level where it costs least.
-    fn add_nodes(&self, sum: &mut CarefulSum, kind: &NodeKind) {
+    fn add_nodes(&self, sum: &mut CarefulSum, kind: &LoadedKind) {
         let mut least = self.node(kind, &kind.rooms, None);
         if let Some(crowd) = &kind.crowd {
             for limit in (0..crowd.beyond.len()).filter(|limit| crowd.beyond[*limit]) {
@@ -152,7 +152,7 @@ impl<'a> Placing<'a> {
     }
 
     /// The least cost of a node with these rooms. If it keeps some of its items beyond a limit, that one has no price.
-    fn node(&self, kind: &NodeKind, rooms: &[f64], kept: Option<(usize, &[(usize, bool)])>) -> Cost {
+    fn node(&self, kind: &LoadedKind, rooms: &[f64], kept: Option<(usize, &[(usize, bool)])>) -> Cost {
         let mut least = NEVER;
         for (level, of_level) in self.levels.iter().enumerate() {
             let place = kind.class * self.levels.len() + level;

@@ -23,7 +23,7 @@ const ROUNDED_UP: f64 = 1.0 + 1e-9;
 
 /// Nodes that hold the same amounts that cannot move.
 #[derive(Debug, Clone)]
-pub(super) struct NodeKind {
+pub(super) struct LoadedKind {
     /// Number of nodes.
     pub count: f64,
     /// Index of its class.
@@ -63,7 +63,7 @@ pub(super) struct Crowd {
 pub(in super::super) struct RangeProblem {
     /// Number of nodes.
     pub(super) nodes: f64,
-    pub(super) kinds: Vec<NodeKind>,
+    pub(super) kinds: Vec<LoadedKind>,
     pub(super) classes: Vec<FixedClass>,
     /// For each lane, the weight of its deviation.
     pub(super) weights: Vec<f64>,
@@ -215,7 +215,7 @@ fn node_kinds(
     lanes: &[LaneFloor],
     scales: &[f64],
     item_of: &[usize],
-) -> Option<Vec<NodeKind>> {
+) -> Option<Vec<LoadedKind>> {
     let mut at_home = vec![AtHome::default(); terrain.nodes.len()];
     for ((mobile, details), item) in (0..).zip(&terrain.mobiles).zip(item_of) {
         let homes = [details.home.primary, details.home.secondary];
@@ -227,7 +227,7 @@ fn node_kinds(
             }
         }
     }
-    let mut kinds: BTreeMap<Vec<u64>, NodeKind> = BTreeMap::new();
+    let mut kinds: BTreeMap<Vec<u64>, LoadedKind> = BTreeMap::new();
     for (at, slot) in terrain.online.iter().enumerate() {
         let fixed: Vec<f64> = lanes.iter().zip(scales).map(|(lane, scale)| lane.fixed[at] * scale).collect();
         let home = std::mem::take(&mut at_home[*slot as usize]);
@@ -238,7 +238,7 @@ fn node_kinds(
         let mut key: Vec<u64> = fixed.iter().chain(&rooms).map(|x| x.to_bits()).collect();
         // Nodes with crowds are not compared.
         key.push(if crowd.is_some() { 1 + u64::from(*slot) } else { 0 });
-        kinds.entry(key).or_insert(NodeKind { count: 0.0, class: 0, fixed, rooms, crowd }).count += 1.0;
+        kinds.entry(key).or_insert(LoadedKind { count: 0.0, class: 0, fixed, rooms, crowd }).count += 1.0;
     }
     Some(kinds.into_values().collect())
 }
@@ -265,7 +265,7 @@ fn rooms(terrain: &Terrain<'_>, slot: u32, home: AtHome) -> (Vec<f64>, Option<Cr
 }
 
 /// Sorts the nodes into classes: the class with the widest range of values is halved until there are [`MOST_CLASSES`].
-pub(super) fn classes(kinds: &mut [NodeKind]) -> Vec<FixedClass> {
+pub(super) fn classes(kinds: &mut [LoadedKind]) -> Vec<FixedClass> {
     let mut classes: Vec<Vec<usize>> = vec![(0..kinds.len()).collect()];
     while classes.len() < MOST_CLASSES {
         let width = |class: &Vec<usize>, lane: usize| {
@@ -296,7 +296,7 @@ pub(super) fn classes(kinds: &mut [NodeKind]) -> Vec<FixedClass> {
     }
     let mean = |class: &Vec<usize>| {
         let count: f64 = class.iter().map(|kind| kinds[*kind].count).sum();
-        let over = |of: &dyn Fn(&NodeKind) -> &[f64]| -> Vec<f64> {
+        let over = |of: &dyn Fn(&LoadedKind) -> &[f64]| -> Vec<f64> {
             let sum =
                 |at: usize| class.iter().map(|kind| kinds[*kind].count * of(&kinds[*kind])[at]).sum::<f64>();
             (0..of(&kinds[0]).len()).map(|at| sum(at) / count).collect()

@@ -3,7 +3,7 @@
 use super::super::levels::ItemKind;
 use super::boxes;
 use super::prices::{Range, RangeBox, RangePrices, bound};
-use super::problem::{Crowd, NodeKind, RangeProblem, classes};
+use super::problem::{Crowd, LoadedKind, RangeProblem, classes};
 use crate::Deadline;
 use crate::balance::deep::RandomNumbers;
 
@@ -49,7 +49,7 @@ fn case(draws: &mut RandomNumbers) -> Case {
         items.push(ItemKind { count: count as f64, level: draws.below(4), primary, secondary, stays: true });
     }
     let home: Vec<usize> = roles.iter().map(|_| draws.below(nodes)).collect();
-    let mut kinds: Vec<NodeKind> = (0..nodes)
+    let mut kinds: Vec<LoadedKind> = (0..nodes)
         .map(|node| {
             let fixed = (0..LANES).map(|_| 0.1 * draws.below(4) as f64).collect();
             let rooms: Vec<f64> = (0..LIMITS).map(|_| draws.below(8) as f64).collect();
@@ -63,7 +63,7 @@ fn case(draws: &mut RandomNumbers) -> Case {
                 rooms: rooms.iter().zip(&taken).map(|(room, taken)| room.max(*taken)).collect(),
                 items: here().map(|role| (role.item, role.is_secondary)).collect(),
             });
-            NodeKind { count: 1.0, class: 0, fixed, rooms, crowd }
+            LoadedKind { count: 1.0, class: 0, fixed, rooms, crowd }
         })
         .collect();
     let n = nodes as f64;
