@@ -1,9 +1,12 @@
 //! Lower bounds of the score of any placement. docs/bounds.md has the proofs.
 
 mod backing;
+mod careful;
 mod counts;
 mod level;
 mod levels;
+mod program;
+mod ranges;
 mod reserves;
 mod tangent;
 
@@ -12,6 +15,7 @@ use super::terrain::{SlotStanding, Terrain};
 use crate::Deadline;
 use level::{LaneColumn, least_deviation};
 use levels::LevelProblem;
+use ranges::RangeProblem;
 pub(crate) use tangent::{MoveLine, line};
 
 /// Margin for rounding, as a share of a bound: many times the error in sums over 10,000 nodes.
@@ -36,8 +40,9 @@ pub(crate) struct ScoreFloor {
     keys: f64,
     /// The part of the deviations and reserves.
     parts: f64,
-    /// A problem whose solution is a better bound of that part.
+    /// Problems whose solutions are better bounds of that part.
     levels: Option<LevelProblem>,
+    ranges: Option<RangeProblem>,
 }
 
 impl ScoreFloor {
@@ -68,6 +73,7 @@ impl ScoreFloor {
             keys: counts::keys(terrain),
             parts: deviations + reserve + beyond,
             levels: LevelProblem::of(terrain, &lanes),
+            ranges: RangeProblem::of(terrain, &lanes),
         })
     }
 
@@ -77,8 +83,12 @@ impl ScoreFloor {
         let ScoreFloor { others, keys, .. } = *self;
         let mut parts = self.parts;
         let margin = ROUNDING * (known.abs() + others.abs() + keys.abs());
+        let known = known - others - keys + margin;
         if let Some(levels) = &self.levels {
-            parts = parts.max(levels::least(levels, known - others - keys + margin, deadline));
+            parts = parts.max(levels::least(levels, known, deadline));
+        }
+        if let Some(ranges) = self.ranges.as_ref().filter(|_| known.is_finite()) {
+            parts = parts.max(ranges::least(ranges, known, deadline));
         }
         let sum = others + parts;
         // Affinity keys can have negative costs, so the parts can be larger than their sum.

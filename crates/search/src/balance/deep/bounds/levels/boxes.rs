@@ -12,7 +12,7 @@ use ordered_float::OrderedFloat;
 use rayon::prelude::*;
 
 use super::super::ROUNDING;
-use super::cone::{bundled, directions};
+use super::cone::{MOST_VARIABLES, bundled, directions};
 use super::prices::{self, NodeGroup};
 use super::problem::{ItemKind, LevelProblem};
 use crate::Deadline;
@@ -46,7 +46,7 @@ struct OpenBox {
 /// placement, or infinity.
 pub(in super::super) fn least(problem: &LevelProblem, known: f64, deadline: &Deadline) -> f64 {
     let heights = problem.heights();
-    let bundles = bundled(&problem.items, problem.classes.len() * (heights + 1));
+    let bundles = bundled(&problem.items, problem.classes.len() * (heights + 1), MOST_VARIABLES);
     let high = problem.classes.iter().flat_map(|class| vec![class.nodes; heights]).collect();
     let mut all = CountBox { low: vec![0; problem.classes.len() * heights], high };
     if known.is_finite() {

@@ -1,28 +1,22 @@
-//! Finds good prices for a choice of groups by a second-order cone program, solved by the crate `clarabel`.
+//! Finds good prices for a choice of groups by a second-order cone program.
 //!
 //! Its variables are the numbers of primaries and secondaries of each bundle of items on each group of nodes, and the
 //! deviation and the mean of each lane. It minimises the weighted deviations.
 
-use clarabel::algebra::CscMatrix;
 use clarabel::solver::SupportedConeT::{NonnegativeConeT, SecondOrderConeT, ZeroConeT};
-use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, SupportedConeT};
 
+use super::super::program::ProgramRows;
 use super::prices::{ByLaneAndGroup, NodeGroup};
 use super::problem::{ItemKind, LevelProblem};
 
 /// Maximum number of variables of a program. Items are bundled until they fit.
-const MOST_VARIABLES: usize = 2_000;
+pub(super) const MOST_VARIABLES: usize = 2_000;
 /// Number of bundles that are made in any case, if there are so many kinds.
 const FEWEST_BUNDLES: usize = 8;
-/// Maximum number of steps of the solver.
-const MOST_ITERATIONS: u32 = 60;
-/// Accuracy of the solver. The bound is proved by [`prices`](super::prices), so it need not be high.
-const ACCURACY: f64 = 1e-7;
-
-/// Bundles similar kinds of items, so that programs with `groups` groups stay small. Each bundle has the mean amounts of
-/// its items.
-pub(super) fn bundled(items: &[ItemKind], groups: usize) -> Vec<ItemKind> {
-    let most = (MOST_VARIABLES / (2 * groups.max(1))).max(FEWEST_BUNDLES);
+/// Bundles similar kinds of items, so that programs with `groups` groups have no more than about `most` variables. Each
+/// bundle has the mean amounts of its items.
+pub(in super::super) fn bundled(items: &[ItemKind], groups: usize, most: usize) -> Vec<ItemKind> {
+    let most = (most / (2 * groups.max(1))).max(FEWEST_BUNDLES);
     let mut bundles: Vec<Vec<&ItemKind>> = Vec::new();
     // Only items of one level, and of the same roles, are alike.
     for item in items {
@@ -99,28 +93,6 @@ struct Share {
     secondary: bool,
 }
 
-/// The rows of a program: `coefficients x + s = constants`, with `s` in the cones.
-#[derive(Default)]
-struct ProgramRows {
-    row: Vec<usize>,
-    column: Vec<usize>,
-    value: Vec<f64>,
-    constants: Vec<f64>,
-    cones: Vec<SupportedConeT<f64>>,
-}
-
-impl ProgramRows {
-    fn put(&mut self, column: usize, value: f64) {
-        self.row.push(self.constants.len());
-        self.column.push(column);
-        self.value.push(value);
-    }
-
-    fn end(&mut self, constant: f64) {
-        self.constants.push(constant);
-    }
-}
-
 /// Directions for [`prices::bound`](super::prices::bound) that are good for these groups; `None` if the solver finds
 /// none.
 pub(super) fn directions(
@@ -135,9 +107,9 @@ pub(super) fn directions(
     let variables = shares.len() + 2 * lanes;
     let mut rows = ProgramRows::default();
     for stays in [true, false] {
-        let before = rows.constants.len();
+        let before = rows.height();
         all_items_are_somewhere(&mut rows, bundles, &shares, stays);
-        let all = rows.constants.len() - before;
+        let all = rows.height() - before;
         rows.cones.push(if stays { ZeroConeT(all) } else { NonnegativeConeT(all) });
     }
     for share in 0..shares.len() {
@@ -149,7 +121,7 @@ pub(super) fn directions(
         rows.end(-problem.least[lane]);
     }
     rows.cones.push(NonnegativeConeT(shares.len() + lanes));
-    let cones_begin = rows.constants.len();
+    let cones_begin = rows.height();
     for lane in 0..lanes {
         rows.put(deviation + lane, -1.0);
         rows.end(0.0);
@@ -171,7 +143,7 @@ pub(super) fn directions(
     }
     let mut objective = vec![0.0; variables];
     objective[deviation..mean].copy_from_slice(&problem.weights);
-    let prices = solve(rows, &objective)?;
+    let prices = rows.solve(&objective)?.prices;
     let of_lane = |lane: usize| {
         let begin = cones_begin + lane * (1 + groups.len()) + 1;
         prices[begin..][..groups.len()].iter().map(|price| -price).collect()
@@ -211,25 +183,4 @@ fn all_items_are_somewhere(rows: &mut ProgramRows, bundles: &[ItemKind], shares:
             rows.end(items.count);
         }
     }
-}
-
-/// The prices of the rows at the optimum, or near it.
-fn solve(rows: ProgramRows, objective: &[f64]) -> Option<Vec<f64>> {
-    let (height, width) = (rows.constants.len(), objective.len());
-    let coefficients = CscMatrix::new_from_triplets(height, width, rows.row, rows.column, rows.value);
-    let settings = DefaultSettings {
-        verbose: false,
-        max_iter: MOST_ITERATIONS,
-        tol_gap_abs: ACCURACY,
-        tol_gap_rel: ACCURACY,
-        tol_feas: ACCURACY,
-        ..DefaultSettings::default()
-    };
-    let no_squares = CscMatrix::zeros((width, width));
-    let mut solver =
-        DefaultSolver::new(&no_squares, objective, &coefficients, &rows.constants, &rows.cones, settings)
-            .ok()?;
-    solver.solve();
-    let prices = solver.solution.z;
-    prices.iter().all(|price| price.is_finite()).then_some(prices)
 }

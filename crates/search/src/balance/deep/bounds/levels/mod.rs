@@ -12,7 +12,8 @@ mod prices;
 mod problem;
 
 pub(super) use boxes::least;
-pub(super) use problem::LevelProblem;
+pub(super) use cone::bundled;
+pub(super) use problem::{ItemKind, LevelProblem, levels};
 
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 //! the best ones give a weak bound, not a wrong one, so the solver that finds them need not be trusted.
 
 use super::super::ROUNDING;
+use super::super::careful::CarefulSum;
 use super::problem::{ItemKind, LevelProblem, NodeClass};
 
 /// Nodes of a class that keep at least a certain level and less than the next higher one.
@@ -17,25 +18,6 @@ pub(super) struct NodeGroup {
 
 /// A number for each lane and each group of nodes.
 pub(super) type ByLaneAndGroup = Vec<Vec<f64>>;
-
-/// A sum that remembers the size of its terms, for the bound of its rounding error.
-#[derive(Default)]
-struct CarefulSum {
-    sum: f64,
-    size: f64,
-}
-
-impl CarefulSum {
-    fn add(&mut self, term: f64, size: f64) {
-        self.sum += term;
-        self.size += size;
-    }
-
-    /// A number that is not above the exact sum.
-    fn lower(&self) -> f64 {
-        self.sum - ROUNDING * self.size
-    }
-}
 
 /// Lower bound of the weighted deviations of all lanes, if the nodes are in these groups. `directions` has a number for
 /// each lane and group; the bound holds for any numbers.

@@ -26,7 +26,7 @@ pub(super) struct NodeClass {
 
 /// Movable instances that are equal for the bound.
 #[derive(Debug, Clone)]
-pub(super) struct ItemKind {
+pub(in super::super) struct ItemKind {
     /// Number of instances.
     pub count: f64,
     /// The lowest level of a node with one of the secondaries: an index into the levels, or their number if the
@@ -95,7 +95,7 @@ impl LevelProblem {
 }
 
 /// The different needs of movable secondaries, descending, thinned out to [`MOST_LEVELS`].
-fn levels(terrain: &Terrain<'_>) -> Vec<f64> {
+pub(in super::super) fn levels(terrain: &Terrain<'_>) -> Vec<f64> {
     let needs = (0..)
         .zip(&terrain.mobiles)
         .filter(|(mobile, details)| details.mirrored && details.need > 0 && stays_online(terrain, *mobile));
