@@ -433,7 +433,7 @@ enum Verdict {
 enum By {
     /// The actions of the graphs, and which of them comes before which.
     Order,
-    /// The actions that are carried out, since some of crm_simulate's graph never are.
+    /// Like `Order`, or at least the actions that are carried out, since some of crm_simulate's graph never are.
     CarriedOut,
     /// The changes in the summary, since hplace may refuse to tell the graph.
     Summary,
@@ -468,14 +468,12 @@ fn compare(simulator: &Simulator, file: &Path, by: By) -> io::Result<Verdict> {
     if mine == theirs && !theirs.is_empty() {
         let dot = ours("--dot")?.stdout;
         let dot = String::from_utf8_lossy(&dot);
-        let alone = |actions| Closure { actions, ..Closure::default() };
-        let difference = match by {
-            By::CarriedOut => {
-                let theirs = summary::carried_out(&answer.text);
-                graph::difference(&alone(summary::carried_out_of_graph(&dot)), &alone(theirs))
-            }
-            By::Order | By::Summary => graph::difference(&graph::closure(&dot), &their_graph),
-        };
+        let mut difference = graph::difference(&graph::closure(&dot), &their_graph);
+        if by == By::CarriedOut && !difference.is_empty() {
+            let alone = |actions| Closure { actions, ..Closure::default() };
+            let theirs = summary::carried_out(&answer.text);
+            difference = graph::difference(&alone(summary::carried_out_of_graph(&dot)), &alone(theirs));
+        }
         return Ok(match difference.first() {
             None => Verdict::Same { actions: their_graph.actions.len(), pairs: their_graph.order.len() },
             Some(first) => {
