@@ -24,7 +24,7 @@ pub(crate) fn with_failures() -> BTreeSet<PathBuf> {
 
 /// Clusters in which resources run on several nodes.
 pub(crate) fn on_several_nodes() -> BTreeSet<PathBuf> {
-    recorded("several", 15)
+    recorded("several", 16)
 }
 
 /// Clusters in which lost nodes are fenced while some actions do not wait for that, or nodes are unfenced.
@@ -74,7 +74,7 @@ pub(crate) fn with_searched_remote_nodes() -> BTreeSet<PathBuf> {
 
 /// Clusters with bundles.
 pub(crate) fn with_bundles() -> BTreeSet<PathBuf> {
-    recorded("bundles", 39)
+    recorded("bundles", 40)
 }
 
 /// Clusters with bundles beside other nodes than members, lost nodes, and constraints that name parts of bundles.

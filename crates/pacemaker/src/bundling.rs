@@ -19,7 +19,11 @@ impl Placer<'_> {
             replica.companions().for_each(|companion| self.assign(companion));
             if let Some(inside) = replica.inside {
                 let table = &mut self.tables[inside.instance.get()];
-                table.add_or_set(inside.host, AllocationScore::INFINITY);
+                if self.set.resource(inside.instance).broken_on.contains(&inside.host) {
+                    table.set(inside.host, AllocationScore::INFINITY);
+                } else {
+                    table.add_or_set(inside.host, AllocationScore::INFINITY);
+                }
                 let pinned = HostScore { host: inside.host, score: AllocationScore::INFINITY };
                 self.log.note(inside.instance, ScoreSource::Guest, std::iter::once(pinned));
                 self.assign(inside.instance);

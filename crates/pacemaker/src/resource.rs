@@ -193,6 +193,9 @@ pub struct Resource {
     pub revision: Revision,
     /// Hosts on which it failed too often, with the count.
     pub failed_on: Vec<HostScore>,
+    /// For an instance of a clone: the hosts among them on which it did not fail too often, but its agent or its
+    /// installation is at fault.
+    pub broken_on: Vec<HostIdx>,
     /// True for a surplus instance of a clone, a part of one, or a resource that is no longer configured. It is
     /// stopped, whatever its scores.
     pub surplus: bool,
@@ -262,6 +265,7 @@ impl Resource {
             promotion: None,
             revision: Revision::None,
             failed_on: Vec::new(),
+            broken_on: Vec::new(),
             surplus: false,
             orphaned: false,
             exclusive: None,

@@ -433,7 +433,8 @@ enum Verdict {
 enum By {
     /// The actions of the graphs, and which of them comes before which.
     Order,
-    /// Like `Order`, or at least the actions that are carried out, since some of crm_simulate's graph never are.
+    /// Like `Order`, or at least the actions that are carried out, since some of crm_simulate's graph never are. If both
+    /// graphs lead in a circle, their actions are enough.
     CarriedOut,
     /// The changes in the summary, since hplace may refuse to tell the graph.
     Summary,
@@ -468,11 +469,16 @@ fn compare(simulator: &Simulator, file: &Path, by: By) -> io::Result<Verdict> {
     if mine == theirs && !theirs.is_empty() {
         let dot = ours("--dot")?.stdout;
         let dot = String::from_utf8_lossy(&dot);
-        let mut difference = graph::difference(&graph::closure(&dot), &their_graph);
+        let my_graph = graph::closure(&dot);
+        let mut difference = graph::difference(&my_graph, &their_graph);
         if by == By::CarriedOut && !difference.is_empty() {
+            let both_wait = [&my_graph, &their_graph].into_iter().all(|graph| summary::has_circle(graph));
+            let [mine, theirs] = match both_wait {
+                true => [my_graph.actions, their_graph.actions.clone()],
+                false => [summary::carried_out_of_graph(&dot), summary::carried_out(&answer.text)],
+            };
             let alone = |actions| Closure { actions, ..Closure::default() };
-            let theirs = summary::carried_out(&answer.text);
-            difference = graph::difference(&alone(summary::carried_out_of_graph(&dot)), &alone(theirs));
+            difference = graph::difference(&alone(mine), &alone(theirs));
         }
         return Ok(match difference.first() {
             None => Verdict::Same { actions: their_graph.actions.len(), pairs: their_graph.order.len() },

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::graph::Closure;
+
 /// Actions on resources with their places, without the numbers of instances.
 pub type Deeds = BTreeSet<(String, String)>;
 
@@ -39,6 +41,11 @@ fn deed(line: &str) -> Option<(String, String)> {
         false => format!("{known} {}", places.join(" ")),
     };
     Some((instance_of(resource), text))
+}
+
+/// Tells if an action of a graph precedes itself.
+pub fn has_circle(graph: &Closure) -> bool {
+    graph.order.iter().any(|(before, after)| before == after)
 }
 
 /// The changes of a graph that are carried out: those that wait for nothing, or only for what is carried out. Marks

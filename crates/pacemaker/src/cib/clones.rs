@@ -90,6 +90,8 @@ pub(super) struct CloneParts<'a, 'i> {
     group: Option<GroupDraft<'a>>,
     primitives: Vec<ClonePart<'a, 'i>>,
     failed_on: Vec<HostScore>,
+    /// The hosts among them on which they did not fail too often, but are of no use.
+    broken_on: Vec<HostIdx>,
     /// True if a failure requires that all instances stop.
     stopped: bool,
 }
@@ -310,6 +312,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let metas = draft.as_ref().map_or(metas, |draft| &draft.metas).clone();
         let inherited = Inherited { metas, group: None, wholes: group.into_iter().chain([node]).collect() };
         let (mut primitives, mut failed, mut stopped) = (Vec::new(), Vec::new(), false);
+        let mut broken_on = Vec::new();
         for inner in children(group.unwrap_or(node), "primitive") {
             let mut draft = self.draft_primitive(inner, &inherited)?;
             reasons.append(&mut draft.reasons);
@@ -326,12 +329,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 if places.active.iter().any(|(host, _)| self.is_cut_off(*host)) {
                     add_reason(reasons, INSTANCE_BEHIND);
                 }
-                failed.extend(
-                    places
-                        .banned
-                        .iter()
-                        .map(|host| HostScore { host: *host, score: AllocationScore::INFINITY }),
-                );
+                broken_on.extend(places.banned.iter().copied());
                 for (host, condition) in &places.active {
                     let here = self.records_of(name).iter().find(|record| record.host == *host);
                     running.push(RunningPart {
@@ -381,9 +379,12 @@ impl<'a, 'i> Reader<'a, 'i> {
         if primitives.is_empty() {
             return Err(wrong(self.source, node, "the clone contains no resource"));
         }
+        broken_on.retain(|host| !failed.iter().any(|failed: &HostScore| failed.host == *host));
+        failed
+            .extend(broken_on.iter().map(|host| HostScore { host: *host, score: AllocationScore::INFINITY }));
         failed.sort_unstable_by_key(|one: &HostScore| (one.host, one.score));
         failed.dedup_by_key(|one| one.host);
-        Ok(CloneParts { group: draft, primitives, failed_on: failed, stopped })
+        Ok(CloneParts { group: draft, primitives, failed_on: failed, broken_on, stopped })
     }
 
     /// Names of a primitive's instances in the status, in order: its own name, without or with a number.
@@ -439,6 +440,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 revision: running.map(|running| running.revision).unwrap_or_default(),
                 managed: draft.resource.managed && condition != Some(RunCondition::Blocked),
                 failed_on,
+                broken_on: parts.broken_on.clone(),
                 surplus,
                 ..draft.resource.clone()
             }));

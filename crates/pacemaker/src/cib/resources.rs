@@ -400,6 +400,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             promotion: None,
             revision: Revision::None,
             failed_on: Vec::new(),
+            broken_on: Vec::new(),
             surplus: false,
             orphaned: false,
             exclusive: None,
