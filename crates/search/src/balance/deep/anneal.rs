@@ -34,7 +34,7 @@ pub(crate) struct Schedule {
     pub temperature: (f64, f64),
     /// Method of changing the price.
     pub pricing: Pricing,
-    /// True to start from the best known placement instead of the home placement.
+    /// True to start from a given placement instead of the home placement.
     pub from_best: bool,
 }
 
@@ -66,7 +66,8 @@ impl Limits {
         (new.moved <= self.moves || new.moved <= now.moved) && (new.data <= self.data || new.data <= now.data)
     }
 
-    fn hold(&self, now: &Appraisal) -> bool {
+    /// Returns true if a state is within the limits.
+    pub(super) fn hold(&self, now: &Appraisal) -> bool {
         now.moved <= self.moves && now.data <= self.data
     }
 

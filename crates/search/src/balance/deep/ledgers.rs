@@ -168,20 +168,41 @@ impl Ledgers {
         tags: &mut TagState,
     ) -> bool {
         for shift in shifts {
-            let seat = &mut seats[shift.mobile as usize];
-            self.leave(terrain, shift.mobile, *seat, tags, &[]);
-            tags.enter(terrain, shift.mobile, *seat, -1);
-            *seat = Seat { primary: NOWHERE, secondary: NOWHERE };
+            self.lift(terrain, shift.mobile, seats, tags);
         }
-        shifts.iter().all(|shift| {
-            let home = terrain.mobiles[shift.mobile as usize].home;
-            let arrived = self.arrive(terrain, *shift, home, |m| seats[m as usize], tags, &[]);
-            if arrived {
-                tags.enter(terrain, shift.mobile, shift.to, 1);
-                seats[shift.mobile as usize] = shift.to;
-            }
-            arrived
-        })
+        shifts.iter().all(|shift| self.land(terrain, *shift, seats, tags))
+    }
+
+    /// Takes a mobile off its nodes. Updates `seats` and `tags`.
+    pub(super) fn lift(
+        &mut self,
+        terrain: &Terrain<'_>,
+        mobile: u32,
+        seats: &mut [Seat],
+        tags: &mut TagState,
+    ) {
+        let seat = &mut seats[mobile as usize];
+        self.leave(terrain, mobile, *seat, tags, &[]);
+        tags.enter(terrain, mobile, *seat, -1);
+        *seat = Seat { primary: NOWHERE, secondary: NOWHERE };
+    }
+
+    /// Puts a mobile on a seat that was lifted from its home. Updates `seats` and `tags`. Returns false, without
+    /// any change, if a rule forbids it.
+    pub(super) fn land(
+        &mut self,
+        terrain: &Terrain<'_>,
+        shift: Shift,
+        seats: &mut [Seat],
+        tags: &mut TagState,
+    ) -> bool {
+        let home = terrain.mobiles[shift.mobile as usize].home;
+        let arrived = self.arrive(terrain, shift, home, |m| seats[m as usize], tags, &[]);
+        if arrived {
+            tags.enter(terrain, shift.mobile, shift.to, 1);
+            seats[shift.mobile as usize] = shift.to;
+        }
+        arrived
     }
 
     /// Adds a mobile to the values kept beside the ledgers, or removes it if `by` is -1.

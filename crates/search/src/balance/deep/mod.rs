@@ -12,6 +12,7 @@ pub mod bounds;
 mod concede;
 mod draws;
 pub(crate) mod faults;
+mod gather;
 pub mod headway;
 mod ledgers;
 mod mender;
@@ -245,10 +246,42 @@ fn rounds(
     let fits = archive.slope(target.appraisal.moved).max(move_cost).clamp(scale.unit * 0.01, scale.dear);
     let runs = schedules::second_round(deep.streams, deep.effort - first, scale, fits, limits);
     tried += run_all(home, &runs, limits, archive, Some(&target.shifts), watch);
+    tried += gathered_start(home, deep, scale, limits, archive, watch);
     if limits.data == i64::MAX {
         polish::single_moves(&mut home.clone(), archive);
     }
     polish::home_again(home, archive);
+    tried
+}
+
+/// Tries the start with sorted secondaries. If it is better than everything that was found, and its moves have an
+/// order without detours, some more runs begin there. Returns the number of changes tried.
+fn gathered_start(
+    home: &Arrangement<'_>,
+    deep: &DeepOptions,
+    scale: &Scale,
+    limits: &Limits,
+    archive: &mut Archive,
+    watch: DeepWatch<'_>,
+) -> u64 {
+    let best = archive.best().map_or(f64::INFINITY, |best| best.score);
+    let Some(start) = gather::gathered(home, limits, watch).filter(|start| start.now().score < best) else {
+        return 0;
+    };
+    let shift = |mobile: &u32| Shift { mobile: *mobile, to: start.seats[*mobile as usize] };
+    let shifts: Vec<Shift> = start.moved.iter().map(shift).collect();
+    let has_order = |shifts: &[Shift]| order::is_direct(home.terrain, &placements(home.terrain, shifts));
+    if !has_order(&shifts) {
+        return 0;
+    }
+    archive.offer(&start);
+    let price = move_cost(deep, home.deviations(), archive).clamp(scale.unit * 0.01, scale.dear);
+    let runs = schedules::from_gathered(deep.streams, deep.effort, scale, price);
+    let mut own = Archive::default();
+    let tried = run_all(home, &runs, limits, &mut own, Some(&shifts), watch);
+    if own.front().last().is_some_and(|record| has_order(&record.shifts)) {
+        archive.join(own);
+    }
     tried
 }
 
@@ -305,16 +338,20 @@ fn line(home: &Arrangement<'_>, nodes: &[NodeIdx], archive: &Archive) -> Vec<Lin
         if line.last().is_some_and(|last| !(score < last.score)) {
             continue;
         }
-        let mut placements: Vec<(InstanceIdx, Placement)> = record
-            .shifts
-            .iter()
-            .map(|s| (terrain.mobiles[s.mobile as usize].instance, terrain.placement(s.mobile, s.to)))
-            .collect();
-        placements.sort_unstable_by_key(|(instance, _)| *instance);
+        let placements = placements(terrain, &record.shifts);
         let data = Mib(record.appraisal.data);
         line.push(LinePoint { moves: placements.len(), data, score, bound: f64::NEG_INFINITY, placements });
     }
     line
+}
+
+/// The placements of some moved mobiles, in the order of the instances.
+fn placements(terrain: &Terrain<'_>, shifts: &[Shift]) -> Vec<(InstanceIdx, Placement)> {
+    let placement =
+        |s: &Shift| (terrain.mobiles[s.mobile as usize].instance, terrain.placement(s.mobile, s.to));
+    let mut placements: Vec<(InstanceIdx, Placement)> = shifts.iter().map(placement).collect();
+    placements.sort_unstable_by_key(|(instance, _)| *instance);
+    placements
 }
 
 /// The score of a record, as [`Board`] computes it.

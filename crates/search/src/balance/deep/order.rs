@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
-use super::terrain::{NOWHERE, Seat, Terrain};
+use super::terrain::{NOWHERE, Seat, SlotStanding, Terrain};
 use crate::balance::{BalanceOptions, Concessions};
 use crate::moves::{Outcome, Trial};
 use htools_model::score::interval::Running;
@@ -64,6 +64,14 @@ pub fn order(
         }
         wanted.retain(|(instance, _)| !given_up.contains(instance));
     }
+}
+
+/// Returns true if there are steps to some placements without detours and concessions.
+pub(super) fn is_direct(terrain: &Terrain<'_>, placements: &[(InstanceIdx, Placement)]) -> bool {
+    let in_set = |slot: &usize| terrain.standing[*slot] != SlotStanding::Outside;
+    let nodes: Vec<NodeIdx> =
+        (0..terrain.nodes.len()).filter(in_set).map(|slot| terrain.nodes[slot]).collect();
+    sequence(terrain, &nodes, placements, 0, Concessions::default()).0.given_up.is_empty()
 }
 
 /// The steps to some placements, as far as possible; true if all concessions have ended after them.

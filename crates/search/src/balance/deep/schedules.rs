@@ -28,6 +28,12 @@ const SECOND: [Cooling; 4] = [(0.2, 0.01), (1.0, 0.015), (0.05, 0.002), (0.3, 0.
 /// since many placements have the same score. With many different sizes, a colder one is better.
 const LIMITED: [Cooling; 4] = [(0.2, 0.02), (1.0, 0.015), (0.15, 0.01), (0.3, 0.02)];
 
+/// Temperatures of the runs from a start with sorted secondaries. A warm run would lose its order.
+const GATHERED: [Cooling; 2] = [(0.05, 0.002), (0.2, 0.005)];
+
+/// Share of the effort of all runs from a start with sorted secondaries.
+const GATHERED_SHARE: f64 = 0.125;
+
 /// Price at the end of the first round, in the unit of [`Scale`]; moves are almost free.
 const FREE: f64 = 0.01;
 
@@ -110,4 +116,18 @@ pub(crate) fn second_round(
         }
     };
     (0..streams).map(run).collect()
+}
+
+/// The runs from a start with sorted secondaries. The price starts at the minimum gain of a moved instance, so that
+/// instances go home whose moves do not pay.
+pub(crate) fn from_gathered(streams: usize, effort: u64, scale: &Scale, price: f64) -> Vec<Schedule> {
+    let run = |(at, (hot, cold)): (usize, &Cooling)| Schedule {
+        stream: (2 * streams + at) as u64,
+        evaluations: (effort as f64 * GATHERED_SHARE) as u64 / GATHERED.len() as u64,
+        price: (price, price * LAST_PRICE),
+        temperature: (scale.unit * hot, scale.unit * cold),
+        pricing: Pricing::Falling,
+        from_best: true,
+    };
+    GATHERED.iter().enumerate().map(run).collect()
 }

@@ -1,0 +1,81 @@
+use super::*;
+use crate::Deadline;
+use crate::balance::BalanceOptions;
+use crate::balance::deep::headway::SearchProgress;
+use crate::balance::deep::{as_draft, order, placements};
+use htools_ganeti::generate::{ClusterSpec, TemplateMix, cluster};
+use htools_ganeti::load::merge::{MergeOptions, finish, merge};
+use htools_model::score::Board;
+use htools_model::{Cluster, Mib};
+
+const NO_LIMITS: Limits = Limits { moves: i64::MAX, data: i64::MAX, data_of_a_move: 1.0 };
+
+/// Small clusters of every kind, some with an offline node.
+fn clusters() -> impl Iterator<Item = Cluster> {
+    let mixes = [TemplateMix::Drbd, TemplateMix::Mixed];
+    (0..24).map(move |seed| {
+        let spec = ClusterSpec {
+            tags: seed % 2 == 0,
+            heterogeneous: seed % 3 == 0,
+            fill: 0.3 + 0.05 * (seed % 7) as f64,
+            ..ClusterSpec::new(12, 90, mixes[seed as usize % 2], seed)
+        };
+        let mut cluster = merge(cluster(&spec), &MergeOptions::default()).expect("no selection");
+        finish(&mut cluster, Mib::ZERO);
+        cluster.nodes[3].spec.offline = seed % 4 == 1;
+        cluster
+    })
+}
+
+fn start<'t>(terrain: &'t Terrain<'t>, limits: &Limits) -> Option<Arrangement<'t>> {
+    let (deadline, headway) = (Deadline::never(), SearchProgress::default());
+    gathered(&Arrangement::of(terrain), limits, DeepWatch { deadline: &deadline, headway: &headway })
+}
+
+#[test]
+fn starts_obey_every_rule() {
+    let (mut found, mut direct) = (0, 0);
+    for cluster in clusters() {
+        let nodes = cluster.all_nodes();
+        let terrain = Terrain::of(&cluster, &nodes, &BalanceOptions::default());
+        let Some(start) = start(&terrain, &NO_LIMITS) else { continue };
+        found += 1;
+        let (before, after) = (Arrangement::of(&terrain).faults(), start.faults());
+        assert!(after.failing <= before.failing && after.breaches <= before.breaches, "{before:?} {after:?}");
+        for mobile in &start.moved {
+            let (home, to) = (terrain.mobiles[*mobile as usize].home, start.seats[*mobile as usize]);
+            assert!(terrain.way(*mobile, home, to).is_some() && to.primary != to.secondary);
+            assert!(terrain.is_online(to.primary) && terrain.is_online(to.secondary));
+        }
+        let exact = Board::new(&as_draft(&terrain, &start), &nodes).score();
+        assert!((exact - start.now().score).abs() <= 1e-9 * exact.max(1.0), "{exact} {:?}", start.now());
+        let shifts: Vec<Shift> =
+            start.moved.iter().map(|m| Shift { mobile: *m, to: start.seats[*m as usize] }).collect();
+        direct += usize::from(order::is_direct(&terrain, &placements(&terrain, &shifts)));
+    }
+    assert!(found >= 12 && direct > 0, "found {found}, direct {direct}");
+}
+
+#[test]
+fn starts_are_the_same_with_any_number_of_threads_and_within_the_limits() {
+    for cluster in clusters().take(6) {
+        let terrain = Terrain::of(&cluster, &cluster.all_nodes(), &BalanceOptions::default());
+        let with = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+            pool.install(|| start(&terrain, &NO_LIMITS).map(|start| (start.now(), start.seats)))
+        };
+        let all = with(1);
+        assert!(all == with(4));
+        let limits = Limits { moves: 10, ..NO_LIMITS };
+        assert!(start(&terrain, &limits).is_none_or(|start| start.now().moved <= 10));
+    }
+}
+
+#[test]
+fn shared_storage_has_no_such_start() {
+    let spec = ClusterSpec::new(12, 90, TemplateMix::Ext, 1);
+    let mut cluster = merge(cluster(&spec), &MergeOptions::default()).expect("no selection");
+    finish(&mut cluster, Mib::ZERO);
+    let terrain = Terrain::of(&cluster, &cluster.all_nodes(), &BalanceOptions::default());
+    assert!(start(&terrain, &NO_LIMITS).is_none());
+}
