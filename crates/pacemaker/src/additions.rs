@@ -152,6 +152,12 @@ impl AdditionLog {
         all.for_each(|addition| addition.source = other(addition.source));
     }
 
+    /// Takes back what was noted of a resource on a host, as another score takes its place.
+    pub(super) fn forget(&mut self, resource: ResourceIdx, host: HostIdx) {
+        let additions = self.by_resource.iter_mut().flat_map(|all| &mut all[resource.get()]);
+        additions.for_each(|addition| addition.scores.retain(|score| score.host != host));
+    }
+
     /// Appends an addition without its zero amounts, merged into the last one if it continues that.
     pub(super) fn push(&mut self, to: ResourceIdx, mut addition: ScoreAddition) {
         let Some(all) = &mut self.by_resource else { return };

@@ -21,6 +21,7 @@ impl Placer<'_> {
                 let table = &mut self.tables[inside.instance.get()];
                 if self.set.resource(inside.instance).broken_on.contains(&inside.host) {
                     table.set(inside.host, AllocationScore::INFINITY);
+                    self.log.forget(inside.instance, inside.host);
                 } else {
                     table.add_or_set(inside.host, AllocationScore::INFINITY);
                 }
