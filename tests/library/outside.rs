@@ -87,8 +87,8 @@ fn operations_on_nodes_that_are_not_there_are_refused() {
     assert!(on("old1", "old2").is_empty());
 }
 
-/// What the restart of an instance for another agent means is known for clones alone and before plain resources, not in a
-/// chain of clones.
+/// hplace knows how the restart of an instance for another agent affects others if its clone is alone or before plain
+/// resources. It refuses chains of clones.
 #[test]
 fn instances_of_another_agent_are_refused_in_chains() {
     let clone = |id: &str, inner: &str| {

@@ -119,11 +119,11 @@ impl WorkingSet {
         self.guests().filter(|(_, parts)| !parts.is_remote_node())
     }
 
-    /// The connection to a guest node that failed, or is on a lost host, while its VM does not run. What Pacemaker then
-    /// takes for the end of the VM is not known.
+    /// The connection to a guest node that failed, or is on a lost host, while its VM does not run. It is not known which
+    /// action Pacemaker then takes for the end of the VM.
     pub fn lone_connection(&self) -> Option<ResourceIdx> {
-        let guests = self.guests().map(|(_, parts)| parts).filter(|parts| !parts.is_remote_node());
-        let mut alone = guests.filter(|parts| self.resource(parts.machine).active.is_none());
+        let machines = self.machines().map(|(_, parts)| parts);
+        let mut alone = machines.filter(|parts| self.resource(parts.machine).active.is_none());
         let is_broken = |parts: &GuestParts| {
             let connection = self.resource(parts.connection);
             let is_lost = connection.active.is_some_and(|host| self.host(host).state.unclean);

@@ -13,21 +13,43 @@ pub struct Closure {
     pub order: BTreeSet<(String, String)>,
 }
 
+/// The actions of a graph that are not dashed, and the edges between them.
+#[derive(Debug, Default)]
+pub struct BoldGraph<'d> {
+    /// The actions; true for one that is only a mark.
+    pub actions: BTreeMap<&'d str, bool>,
+    /// Pairs of actions in which the first precedes the second.
+    pub edges: Vec<(&'d str, &'d str)>,
+}
+
+impl<'d> BoldGraph<'d> {
+    /// Reads a graph of crm_simulate, or one in its style.
+    pub fn read(dot: &'d str) -> BoldGraph<'d> {
+        let mut graph = BoldGraph::default();
+        for line in dot.lines() {
+            let parts: Vec<&str> = line.split('"').collect();
+            match parts[..] {
+                ["", before, " -> ", after, style] if style.contains("style = bold") => {
+                    graph.edges.push((before, after));
+                }
+                ["", name, ref style @ ..] if style.iter().any(|part| part.contains("style=bold")) => {
+                    graph.actions.insert(name, style.contains(&"orange"));
+                }
+                _ => {}
+            }
+        }
+        graph
+    }
+}
+
 /// Reduces a graph of crm_simulate, or one in its style. Dashed actions are left out.
 pub fn closure(dot: &str) -> Closure {
-    let mut names: BTreeMap<&str, bool> = BTreeMap::new();
+    let graph = BoldGraph::read(dot);
+    let names: BTreeMap<&str, bool> =
+        graph.actions.iter().map(|(name, is_mark)| (*name, is_command(name, *is_mark))).collect();
     let mut following: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for line in dot.lines() {
-        let parts: Vec<&str> = line.split('"').collect();
-        match parts[..] {
-            ["", before, " -> ", after, style] if style.contains("style = bold") => {
-                following.entry(before).or_default().push(after);
-            }
-            ["", name, ref style @ ..] if style.iter().any(|part| part.contains("style=bold")) => {
-                names.insert(name, is_command(name, style.contains(&"orange")));
-            }
-            _ => {}
-        }
+    for (before, after) in graph.edges {
+        following.entry(before).or_default().push(after);
     }
     let commands = || names.iter().filter(|(_, command)| **command).map(|(name, _)| *name);
     let mut closure = Closure { actions: commands().map(without_number).collect(), ..Closure::default() };
@@ -59,7 +81,7 @@ fn is_command(name: &str, is_mark: bool) -> bool {
 }
 
 /// `storage:1_start_0 node2` as `storage_start_0 node2`.
-fn without_number(action: &str) -> String {
+pub fn without_number(action: &str) -> String {
     let Some((resource, rest)) = action.split_once(':') else { return action.to_owned() };
     format!("{resource}{}", rest.trim_start_matches(|letter: char| letter.is_ascii_digit()))
 }

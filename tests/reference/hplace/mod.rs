@@ -3,6 +3,7 @@
 //! guest nodes, only the actions are compared, without their order.
 
 mod bundles;
+mod carried_out;
 mod cib;
 mod graph;
 mod guests;
@@ -428,7 +429,7 @@ enum Verdict {
     Different(String),
 }
 
-/// What is compared beside the scores.
+/// The part of an answer that is compared beside the scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum By {
     /// The actions of the graphs, and which of them comes before which.
@@ -472,10 +473,10 @@ fn compare(simulator: &Simulator, file: &Path, by: By) -> io::Result<Verdict> {
         let my_graph = graph::closure(&dot);
         let mut difference = graph::difference(&my_graph, &their_graph);
         if by == By::CarriedOut && !difference.is_empty() {
-            let both_wait = [&my_graph, &their_graph].into_iter().all(|graph| summary::has_circle(graph));
+            let both_wait = [&my_graph, &their_graph].into_iter().all(|graph| carried_out::has_circle(graph));
             let [mine, theirs] = match both_wait {
                 true => [my_graph.actions, their_graph.actions.clone()],
-                false => [summary::carried_out_of_graph(&dot), summary::carried_out(&answer.text)],
+                false => [carried_out::of_graph(&dot), carried_out::of_answer(&answer.text)],
             };
             let alone = |actions| Closure { actions, ..Closure::default() };
             difference = graph::difference(&alone(mine), &alone(theirs));

@@ -15,7 +15,7 @@ const FORMER: [(&str, &str); 2] = [
     ("pcmk__assign_resource: ", "pcmk__finalize_assignment: "),
 ];
 
-/// What it says if some actions of its graph cannot be carried out.
+/// It says this if some actions of its graph cannot be carried out.
 const STUCK: &str = "An invalid transition was produced";
 /// Seconds after which a crm_simulate that does not end is stopped. It needs less than one for most documents.
 const MOST_SECONDS: &str = "60";
@@ -58,16 +58,6 @@ struct ExchangedFile {
     outside: PathBuf,
 }
 
-impl ExchangedFile {
-    fn inside(&self) -> &str {
-        &self.inside
-    }
-
-    fn outside(&self) -> &Path {
-        &self.outside
-    }
-}
-
 impl Drop for ExchangedFile {
     fn drop(&mut self) {
         // It need not exist.
@@ -102,10 +92,10 @@ impl Simulator {
     /// Fails if it cannot be run, if it refuses the document (`InvalidData`), or if files cannot be read or written.
     pub fn answer(&self, file: &Path) -> io::Result<Option<Answer>> {
         let (input, dot) = (self.exchanged("xml"), self.exchanged("dot"));
-        fs::copy(file, input.outside())?;
-        let output = self.output(&["-x", input.inside(), "-S", "-s", "-U", "-D", dot.inside()])?;
+        fs::copy(file, &input.outside)?;
+        let output = self.output(&["-x", &input.inside, "-S", "-s", "-U", "-D", &dot.inside])?;
         // crm_simulate does not write a graph if it fails.
-        let graph = fs::read_to_string(dot.outside());
+        let graph = fs::read_to_string(&dot.outside);
         if output.status.signal().is_some() || output.status.code() == Some(TIMED_OUT) {
             return Ok(None);
         }
@@ -126,18 +116,18 @@ impl Simulator {
     pub fn carry_out(&self, from: &Path, to: &Path, lost: Option<Loss<'_>>) -> io::Result<Option<String>> {
         let (source, target) = (self.exchanged("xml"), self.exchanged("xml"));
         let input = lost.map(|loss| (self.exchanged("xml"), loss));
-        fs::copy(from, source.outside())?;
-        let mut arguments = vec!["-S", "-x", source.inside(), "-O", target.inside()];
+        fs::copy(from, &source.outside)?;
+        let mut arguments = vec!["-S", "-x", &source.inside, "-O", &target.inside];
         if let Some((input, loss)) = &input {
-            arguments.extend(["--node-fail", loss.node, "-I", input.inside()]);
+            arguments.extend(["--node-fail", loss.node, "-I", &input.inside]);
         }
         let output = self.output(&arguments)?;
         if !output.status.success() {
             return Ok(None);
         }
-        fs::copy(target.outside(), to)?;
+        fs::copy(&target.outside, to)?;
         if let Some((input, loss)) = &input {
-            fs::copy(input.outside(), loss.input)?;
+            fs::copy(&input.outside, loss.input)?;
         }
         Ok(Some(String::from_utf8_lossy(&output.stdout).into_owned()))
     }

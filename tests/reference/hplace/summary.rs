@@ -1,10 +1,8 @@
 //! Changes of resources, according to crm_simulate's summary and to hplace's document.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::Value;
-
-use super::graph::Closure;
 
 /// Actions on resources with their places, without the numbers of instances.
 pub type Deeds = BTreeSet<(String, String)>;
@@ -43,78 +41,6 @@ fn deed(line: &str) -> Option<(String, String)> {
     Some((instance_of(resource), text))
 }
 
-/// Tells if an action of a graph precedes itself.
-pub fn has_circle(graph: &Closure) -> bool {
-    graph.order.iter().any(|(before, after)| before == after)
-}
-
-/// The changes of a graph that are carried out: those that wait for nothing, or only for what is carried out. Marks
-/// carry only the order.
-pub fn carried_out_of_graph(dot: &str) -> BTreeSet<String> {
-    let mut waits: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    let mut changes = BTreeSet::new();
-    for line in dot.lines() {
-        let parts: Vec<&str> = line.split('"').collect();
-        match parts[..] {
-            ["", before, " -> ", after, style] if style.contains("style = bold") => {
-                waits.entry(after).or_default().push(before);
-            }
-            ["", name, ref style @ ..] if style.iter().any(|part| part.contains("style=bold")) => {
-                waits.entry(name).or_default();
-                if is_change(name) && !style.contains(&"orange") {
-                    changes.insert(name);
-                }
-            }
-            _ => {}
-        }
-    }
-    let mut done: BTreeSet<&str> = BTreeSet::new();
-    loop {
-        let is_next = |name: &str, before: &Vec<&str>| {
-            !done.contains(name) && before.iter().all(|one| done.contains(one) || !waits.contains_key(one))
-        };
-        let next: Vec<&str> =
-            waits.iter().filter(|(name, before)| is_next(name, before)).map(|(name, _)| *name).collect();
-        if next.is_empty() {
-            break;
-        }
-        done.extend(next);
-    }
-    changes.intersection(&done).map(|name| bare(name)).collect()
-}
-
-/// Tells if an action changes a resource or fences a node.
-fn is_change(name: &str) -> bool {
-    const CHANGES: [&str; 6] =
-        ["_start_0 ", "_stop_0 ", "_promote_0 ", "_demote_0 ", "_migrate_to_0 ", "_migrate_from_0 "];
-    name.starts_with("stonith '") || CHANGES.iter().any(|change| name.contains(change))
-}
-
-/// `storage:1_start_0 node2` as `storage_start_0 node2`.
-fn bare(action: &str) -> String {
-    let Some((resource, rest)) = action.split_once(':') else { return action.to_owned() };
-    format!("{resource}{}", rest.trim_start_matches(|letter: char| letter.is_ascii_digit()))
-}
-
-/// The changes that crm_simulate carries out, in the notation of its graph: `vm1_start_0 node2`.
-pub fn carried_out(answer: &str) -> BTreeSet<String> {
-    let action = |line: &str| {
-        if let Some(fencing) = line.strip_prefix("Fencing ") {
-            let (node, kind) = fencing.split_once(" (")?;
-            return Some(format!("stonith '{}' {node}", kind.trim_end_matches(')')));
-        }
-        let mut words = line.strip_prefix("Resource action: ")?.split_whitespace();
-        let (resource, action, "on", node) = (words.next()?, words.next()?, words.next()?, words.next()?)
-        else {
-            return None;
-        };
-        let is_change =
-            ["start", "stop", "promote", "demote", "migrate_to", "migrate_from"].contains(&action);
-        is_change.then(|| format!("{}_{action}_0 {node}", instance_of(resource)))
-    };
-    answer.lines().filter_map(action).collect()
-}
-
 /// Reads the document of hplace's `--json`.
 pub fn ours(document: &Value) -> Deeds {
     let resources = document["resources"].as_array().into_iter().flatten();
@@ -137,7 +63,8 @@ fn own_deeds(resource: &Value) -> Vec<(String, String)> {
     deeds.into_iter().map(|deed| (instance_of(text("id")), deed)).collect()
 }
 
-fn instance_of(name: &str) -> String {
+/// `vm:0` as `vm`.
+pub fn instance_of(name: &str) -> String {
     match name.rsplit_once(':') {
         Some((base, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => base.to_owned(),
         _ => name.to_owned(),

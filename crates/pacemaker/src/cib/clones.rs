@@ -1,5 +1,7 @@
 //! Reads clones: the instances of a primitive or of a group, and their hosts.
 
+use std::collections::HashSet;
+
 use roxmltree::Node;
 
 use super::super::index::{HostIdx, ResourceIdx};
@@ -379,7 +381,10 @@ impl<'a, 'i> Reader<'a, 'i> {
         if primitives.is_empty() {
             return Err(wrong(self.source, node, "the clone contains no resource"));
         }
-        broken_on.retain(|host| !failed.iter().any(|failed: &HostScore| failed.host == *host));
+        let too_often: HashSet<HostIdx> = failed.iter().map(|one: &HostScore| one.host).collect();
+        broken_on.retain(|host| !too_often.contains(host));
+        broken_on.sort_unstable();
+        broken_on.dedup();
         failed
             .extend(broken_on.iter().map(|host| HostScore { host: *host, score: AllocationScore::INFINITY }));
         failed.sort_unstable_by_key(|one: &HostScore| (one.host, one.score));

@@ -1,5 +1,7 @@
 //! Changes of the configuration since a resource was started.
 
+use std::collections::{HashMap, HashSet};
+
 use roxmltree::Node;
 
 use super::super::index::{HostIdx, ResourceIdx};
@@ -81,40 +83,54 @@ impl<'a, 'i> Reader<'a, 'i> {
         revisions.max().unwrap_or_default()
     }
 
-    /// Reports the clones and bundles of which an instance runs by another agent, where what its restart means for others
-    /// is not known.
+    /// Reports the clones and bundles of which an instance runs by another agent, if it is not known how its restart affects
+    /// others.
     pub(super) fn name_other_agents(&mut self) {
-        let section = self.section("resources");
-        for node in section.into_iter().flat_map(|section| section.children()) {
-            let whole = self.resources.get(id(node)).copied();
-            let Some(whole) = whole.filter(|whole| self.set.resource(*whole).is_clone()) else { continue };
-            let has_other_agent = |part: &ResourceIdx| self.set.resource(*part).revision.has_other_agent();
+        let has_other_agent = |part: &ResourceIdx| self.set.resource(*part).revision.has_other_agent();
+        let is_changed = |whole: ResourceIdx| {
             let inner = self.set.bundle(whole).and_then(|bundle| bundle.inner);
             let mut wholes = inner.into_iter().chain([whole]);
-            let is_changed = wholes.any(|whole| self.set.primitives(&whole).iter().any(has_other_agent));
-            if is_changed && self.concerns_others(whole) {
-                self.report_unsupported(node, OTHER_AGENT);
-            }
+            wholes.any(|whole| self.set.primitives(&whole).iter().any(has_other_agent))
+        };
+        let section = self.section("resources");
+        let elements = section.into_iter().flat_map(|section| section.children());
+        let clones = elements.filter_map(|node| Some((node, *self.resources.get(id(node))?)));
+        let mut changed: Vec<(Node<'_, '_>, ResourceIdx)> =
+            clones.filter(|(_, one)| self.set.resource(*one).is_clone() && is_changed(*one)).collect();
+        if changed.is_empty() {
+            return;
         }
+        let mut ordered_with: HashMap<ResourceIdx, HashSet<ResourceIdx>> = HashMap::new();
+        for order in &self.set.orders {
+            let [first, then] = [order.first, order.then].map(|end| self.set.outermost(end));
+            ordered_with.entry(first).or_default().insert(then);
+            ordered_with.entry(then).or_default().insert(first);
+        }
+        changed.retain(|(_, clone)| self.concerns_others(*clone, &ordered_with));
+        changed.into_iter().for_each(|(node, _)| self.report_unsupported(node, OTHER_AGENT));
     }
 
     /// Returns true for a bundle, for a clone whose instances are told apart, and for one that is ordered with what
     /// migrates, or with another clone if its own instances start in order or that clone is in another order.
-    fn concerns_others(&self, clone: ResourceIdx) -> bool {
-        let migrates = |one: &ResourceIdx| self.set.resource(*one).allow_migrate;
-        let ends =
-            || self.set.orders.iter().map(|one| [one.first, one.then].map(|end| self.set.outermost(end)));
-        let is_ordered = matches!(self.set.resource(clone).form, ResourceForm::Clone { ordered: true, .. });
+    /// `ordered_with` has the other ends of each resource's orders.
+    fn concerns_others(
+        &self,
+        clone: ResourceIdx,
+        ordered_with: &HashMap<ResourceIdx, HashSet<ResourceIdx>>,
+    ) -> bool {
+        let details = self.set.resource(clone);
+        let is_ordered = matches!(details.form, ResourceForm::Clone { ordered: true, .. });
+        let others = |one: ResourceIdx| ordered_with.get(&one).into_iter().flatten().copied();
         let is_in_chain = |other: ResourceIdx| {
-            self.set.resource(other).is_clone()
-                && (is_ordered || ends().any(|ends| ends.contains(&other) && !ends.contains(&clone)))
+            let goes_on = is_ordered || others(other).any(|end| end != clone);
+            self.set.resource(other).is_clone() && goes_on
         };
-        let concerns =
-            |other: ResourceIdx| is_in_chain(other) || self.set.primitives(&other).iter().any(migrates);
+        let migrates = |other: ResourceIdx| {
+            self.set.primitives(&other).iter().any(|one| self.set.resource(*one).allow_migrate)
+        };
         self.set.bundle(clone).is_some()
-            || self.set.resource(clone).is_unique()
-            || ends()
-                .any(|[first, then]| first == clone && concerns(then) || then == clone && concerns(first))
+            || details.is_unique()
+            || others(clone).any(|other| is_in_chain(other) || migrates(other))
     }
 
     /// Hosts on which the parameters of a primitive were changed after its last failure. A failure that recorded no

@@ -99,7 +99,7 @@ struct Cost {
 /// A cost that is never the least.
 const NEVER: Cost = Cost { value: f64::INFINITY, size: 0.0 };
 
-/// What nodes and items cost at each level.
+/// The costs of nodes and items at each level, by some prices.
 struct PricedPlaces<'a> {
     problem: &'a RangeProblem,
     prices: &'a RangePrices,
@@ -182,8 +182,8 @@ impl<'a> PricedPlaces<'a> {
         least
     }
 
-    /// What an item at a place costs above its least cost, if a limit has no price there; 0 if that is not below 0, as the
-    /// item may be elsewhere.
+    /// The cost of an item at a place where a limit has no price, less its least cost. It is never above 0, as the item
+    /// may be elsewhere.
     fn gain(&self, item: usize, is_secondary: bool, place: usize, limit: usize) -> Cost {
         let none = Cost { value: 0.0, size: 0.0 };
         let costs = &self.items[item][usize::from(is_secondary)];

@@ -32,7 +32,7 @@ pub(super) struct LoadedKind {
     pub fixed: Vec<f64>,
     /// For each limit, the amount of movable items for which there is room.
     pub rooms: Vec<f64>,
-    /// What the node may keep of its items instead, if it has more than a limit allows at the start.
+    /// The items that the node may keep instead, if it has more than a limit allows at the start.
     pub crowd: Option<Crowd>,
 }
 
@@ -153,7 +153,7 @@ impl RangeProblem {
     }
 }
 
-/// What a mobile takes of each limit, as a primary and as a secondary.
+/// The amounts of each limit that a mobile takes, as a primary and as a secondary.
 fn taken(terrain: &Terrain<'_>, mobile: u32) -> [[f64; LIMITS]; 2] {
     let instance = terrain.instance(mobile);
     if instance.forthcoming {
@@ -202,7 +202,7 @@ fn items(
     items.iter().all(is_finite).then_some((items, item_of))
 }
 
-/// What the mobiles take of a node's limits at the start.
+/// The amounts of a node's limits that its mobiles take at the start.
 #[derive(Default, Clone)]
 struct AtHome {
     taken: [f64; LIMITS],
