@@ -83,8 +83,19 @@ fn operations_on_nodes_that_are_not_there_are_refused() {
         reasons(&set).into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
     assert!(on("n1", "n1").is_empty() && on("n2", "n1").is_empty());
-    assert_eq!(on("n1", "x"), ["an operation on a node that is not there"]);
+    for strange in ["x", ""] {
+        assert_eq!(on("n1", strange), ["an operation on a node that is not there"]);
+    }
     assert!(on("old1", "old2").is_empty());
+    // Those of the connection to a guest node count, too.
+    let text = fs::read_to_string("tests/fixtures/pacemaker/guests/connection-broke.xml").unwrap();
+    let elsewhere = |line: &str| match line.contains(r#"<lrm_rsc_op id="lxc2_"#) {
+        true => line.replace(r#"on_node="18node"#, r#"on_node="x"#),
+        false => line.to_owned(),
+    };
+    let text: String = text.lines().map(elsewhere).collect();
+    let set = cib::read_with(text.as_bytes(), "t", GuestReading::Followed).unwrap();
+    assert_eq!(reasons(&set), ["an operation on a node that is not there"]);
 }
 
 /// hplace knows how the restart of an instance for another agent affects others if its clone is alone or before plain
@@ -129,5 +140,8 @@ fn orders_that_are_not_known_have_a_reason() {
     for (document, is_alone) in [(&text, false), (&alone, true)] {
         let set = cib::read_with(document.as_bytes(), "t", GuestReading::Followed).unwrap();
         assert_eq!(set.lone_connection().is_some(), is_alone);
+        let is_refused = reasons(&set)
+            == ["the machine of a guest node that does not run, while the connection to it has failed"];
+        assert_eq!(is_refused, is_alone);
     }
 }

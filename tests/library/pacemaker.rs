@@ -24,12 +24,12 @@ pub(crate) fn with_failures() -> BTreeSet<PathBuf> {
 
 /// Clusters in which resources run on several nodes.
 pub(crate) fn on_several_nodes() -> BTreeSet<PathBuf> {
-    recorded("several", 16)
+    recorded("several", 17)
 }
 
 /// Clusters in which lost nodes are fenced while some actions do not wait for that, or nodes are unfenced.
 pub(crate) fn with_fencing() -> BTreeSet<PathBuf> {
-    recorded("fencing", 23)
+    recorded("fencing", 26)
 }
 
 /// Clusters with clones.
@@ -59,12 +59,12 @@ pub(crate) fn changed() -> BTreeSet<PathBuf> {
 
 /// Clusters with guest nodes.
 pub(crate) fn with_guests() -> BTreeSet<PathBuf> {
-    recorded("guests", 76)
+    recorded("guests", 79)
 }
 
 /// Clusters with remote nodes. Only the consequences for places and changes are known.
 pub(crate) fn with_remote_nodes() -> BTreeSet<PathBuf> {
-    recorded("remotes", 39)
+    recorded("remotes", 43)
 }
 
 /// Clusters with remote nodes and a recorded order of actions.

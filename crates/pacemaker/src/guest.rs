@@ -97,7 +97,9 @@ impl WorkingSet {
         });
         let on_lost = details.active.is_some_and(|on| self.host(on).state.unclean);
         let is_broken = details.active.is_some() && details.condition == RunCondition::Failed;
-        match on_lost && is_used || is_broken {
+        // On a lost host, it does not matter if the connection has failed before.
+        let is_unreachable = if on_lost { is_used } else { is_broken };
+        match is_unreachable {
             true => HostState { online: false, unclean: true, ..node.state },
             false => node.state,
         }

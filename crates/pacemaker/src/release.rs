@@ -202,11 +202,6 @@ impl Release {
         self >= Release::V3_0_0
     }
 
-    /// Returns true if a VM with a guest node is kept from the hosts on which the connection failed too often.
-    pub(crate) fn bans_machine_with_connection(self) -> bool {
-        self >= Release::V3_0_0
-    }
-
     /// Returns true if an instance that would leave its host is tried again at once without the host that it chose.
     pub(crate) fn retries_at_once(self) -> bool {
         self >= Release::V3_0_0

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The commands of a graph, and all pairs of them in which one precedes the other, directly or not. Pseudo-actions
-/// only carry the order, as do monitors and notifications.
+/// only carry the order, as do monitors, other recurring operations and notifications.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Closure {
     /// The actions in the file's notation: `vm1_start_0 node2`. Instances of clones are without their numbers, which
@@ -73,8 +73,11 @@ pub fn closure(dot: &str) -> Closure {
 fn is_command(name: &str, is_mark: bool) -> bool {
     let Some((key, _)) = name.split_once(' ') else { return false };
     let is_start = is_mark && key.ends_with("_start_0");
+    let interval = key.rsplit_once('_').map_or("0", |(_, interval)| interval);
+    let is_recurring = interval != "0" && interval.bytes().all(|letter| letter.is_ascii_digit());
     let other = ["_monitor_", "_notify_", "_clear_failcount_", "_asyncmon_", "_delete_"];
     !is_start
+        && !is_recurring
         && key != "Cancel"
         && !key.starts_with("load_stopped_")
         && !other.iter().any(|part| key.contains(part))

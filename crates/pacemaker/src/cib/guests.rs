@@ -32,6 +32,8 @@ pub enum GuestReading {
 const BLOCKED: &str = "the machine of a guest node that nobody touches before somebody has looked at it";
 const UNMANAGED: &str = "the machine of a guest node that is not managed";
 const WITHOUT_QUORUM: &str = "the machine of a guest node, without quorum";
+const WITHOUT_VM: &str =
+    "the machine of a guest node that does not run, while the connection to it has failed";
 const STUCK: &str = "the machine of a guest node to which the connection could not be stopped";
 
 /// Meta attributes of a VM, and the parameters of the connection to its guest node that they are.
@@ -178,10 +180,14 @@ impl<'a, 'i> Reader<'a, 'i> {
         let PrimitiveDraft { resource: mut connection, threshold, rules, .. } =
             PrimitiveDraft::new(connection, Vec::new(), defaults, FailureRules::of_connection());
         let linked = connection.managed;
-        let places = self.find_run_places(guest.name, &rules, |blocked| linked && !blocked, &mut Vec::new());
+        let mut reasons = Vec::new();
+        let places = self.find_run_places(guest.name, &rules, |blocked| linked && !blocked, &mut reasons);
+        reasons.iter().for_each(|reason| self.report_unsupported(guest.machine, reason));
         self.name_unclear(guest, managed && linked, [&machine, &places]);
         self.settle_on(&mut connection, &places, None);
         connection.failed_on = self.banned_from(guest.name, threshold, &rules, &places);
+        let counts = self.counted_failures(guest.name, &rules, &places).collect();
+        self.connection_failures.insert(id(guest.machine), counts);
         connection.revision = self.revision_of_connection(&connection, &draft.metas);
         self.settle_guest(guest, host, [&machine, &places], &mut connection);
         self.set.hosts[host.get()].state.shutting_down |=
@@ -227,6 +233,11 @@ impl<'a, 'i> Reader<'a, 'i> {
             self.report_unsupported(guest.machine, WITHOUT_QUORUM);
         } else if places[0].blocked {
             self.report_unsupported(guest.machine, BLOCKED);
+        } else if places[0].active.is_empty()
+            && places[1].active.iter().any(|(_, condition)| *condition == RunCondition::Failed)
+        {
+            // Pacemaker stops the VM all the same.
+            self.report_unsupported(guest.machine, WITHOUT_VM);
         }
         if self.stop_failed(guest.name) {
             self.report_unsupported(guest.machine, STUCK);
@@ -308,9 +319,6 @@ impl<'a, 'i> Reader<'a, 'i> {
                 continue;
             }
             let Some(resource) = self.guests[at].connection.take() else { continue };
-            if self.set.release.bans_machine_with_connection() {
-                self.set.resources[machine.get()].failed_on.extend(&resource.failed_on);
-            }
             let host = self.hosts[guest.name];
             let connection = ResourceIdx::new(self.set.resources.len());
             self.set.resources.push(resource);

@@ -9,7 +9,9 @@ use roxmltree::Node;
 pub(super) use self::idle::{IdleMarks, NameMark};
 pub(super) use self::noted::NotedParameters;
 use self::past::expects_success;
-pub(super) use self::past::{LOCK, OPERATION, OperationKey, PastOperation, PastResource, RESOURCE};
+pub(super) use self::past::{
+    LOCK, OPERATION, OperationKey, PastDevice, PastOperation, PastResource, RESOURCE,
+};
 use super::document::{child, children, id};
 use noted::since_it_came;
 
@@ -225,8 +227,8 @@ fn ran(operations: &[PastOperation<'_>]) -> Option<i64> {
 }
 
 /// Histories of the resources with operations on one host, in the order of the document. The second value holds those of
-/// these resources that fence hosts, by name without the number of an instance.
-pub(super) fn histories<'a>(state: Node<'a, '_>) -> (Vec<(&'a str, ResourceHistory)>, Vec<NameMark>) {
+/// these resources that fence hosts.
+pub(super) fn histories<'a>(state: Node<'a, '_>) -> (Vec<(&'a str, ResourceHistory)>, Vec<PastDevice>) {
     let resources = list(state).into_iter().flat_map(|list| children(list, "lrm_resource"));
     let mut fencing = Vec::new();
     let history = |resource: Node<'a, '_>| {
@@ -247,8 +249,8 @@ pub(super) fn histories_of<'a>(state: Node<'a, '_>, kind: &str) -> Vec<(&'a str,
     resources.filter(is_of_kind).filter_map(|resource| Some((id(resource), history(resource)?.0))).collect()
 }
 
-/// History of a resource, unless it has no operations, and its name if it fences hosts.
-fn history<'a>(resource: Node<'a, '_>) -> Option<(ResourceHistory, Option<NameMark>)> {
+/// History of a resource, unless it has no operations, and the device that it is if it fences hosts.
+fn history<'a>(resource: Node<'a, '_>) -> Option<(ResourceHistory, Option<PastDevice>)> {
     let operation = |node: Node<'a, '_>| {
         let values = OPERATION.map(|name| node.attribute(name).unwrap_or_default().as_bytes());
         PastOperation::of(values, node.document().input_text()[node.range()].as_bytes())

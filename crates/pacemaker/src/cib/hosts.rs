@@ -91,7 +91,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let (others, other_fencing) = state.map(history::histories).unwrap_or_default();
         self.first_known.extend(taken.iter().flat_map(|history| &history.order));
         let fencing = taken.iter().flat_map(|history| &history.fencing).copied();
-        self.past_fencing.extend(fencing.chain(other_fencing));
+        self.past_fencing.extend(fencing.chain(other_fencing).map(|device| (host, device)));
         let taken = taken.into_iter().flat_map(|history| &history.histories);
         let mut ran = Vec::new();
         let taken = taken.map(|(name, history)| (name.as_str(), Cow::Borrowed(history)));

@@ -59,7 +59,7 @@ use roxmltree::Node;
 
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::number::{is_true, leading, truth};
-use super::score::{AllocationScore, ScoreTable};
+use super::score::{AllocationScore, HostScore, ScoreTable};
 use super::working_set::{Colocation, FenceAction, QuorumPolicy, Strategy, Unsupported, WorkingSet};
 use bundles::BundleDraft;
 use containers::{Contained, ContainerFailures, ContainerTie};
@@ -71,7 +71,7 @@ use feature_set::FeatureSet;
 use guests::GuestDraft;
 pub use guests::GuestReading;
 use health::HealthScores;
-use history::{IdleMarks, NameMark, ResourceHistory};
+use history::{IdleMarks, NameMark, PastDevice, ResourceHistory};
 use htools_ganeti::input::encoding::decode;
 use htools_ganeti::input::error::{LoadError, Result};
 use htools_model::shown::shown_source;
@@ -183,8 +183,8 @@ struct Reader<'a, 'i> {
     records: HashMap<&'a str, Vec<HostRecord<'a>>>,
     /// Resources in the history of the first host of the status, in order, if known.
     first_known: Vec<NameMark>,
-    /// The fencing devices in the histories of hosts, by name without the number of an instance.
-    past_fencing: Vec<NameMark>,
+    /// The fencing devices in the histories of hosts.
+    past_fencing: HashSet<(HostIdx, PastDevice)>,
     /// By host, the resources that are known not to run there.
     idle: Vec<IdleMarks>,
     /// By name in the status, time and host of a resource's last run. Of several hosts at one time, the first by name
@@ -192,6 +192,8 @@ struct Reader<'a, 'i> {
     last_hosts: HashMap<NameMark, (i64, HostIdx)>,
     /// By resource id, its fail counts by host.
     failures: HashMap<String, Vec<FailCount>>,
+    /// By the VM of a guest node, the fail counts of the connection.
+    connection_failures: HashMap<&'a str, Vec<HostScore>>,
     /// The devices that unfence hosts.
     unfencers: Vec<UnfencingDevice<'a, 'i>>,
     /// Hosts on which resources are not looked for (`resource-discovery=never`).
@@ -271,10 +273,11 @@ impl<'a, 'i> Reader<'a, 'i> {
             taken,
             records: HashMap::new(),
             first_known: Vec::new(),
-            past_fencing: Vec::new(),
+            past_fencing: HashSet::new(),
             idle: Vec::new(),
             last_hosts: HashMap::new(),
             failures: HashMap::new(),
+            connection_failures: HashMap::new(),
             unfencers: Vec::new(),
             unsought: HashSet::new(),
             clock: ClusterTime::of(root),

@@ -11,7 +11,8 @@ use memchr::{memchr_iter, memmem};
 
 use super::elements::{ElementReader, ElementShape};
 use super::history::{
-    IdleMarks, NameMark, OPERATION, PastOperation, PastResource, RESOURCE, RecordedState, ResourceHistory,
+    IdleMarks, NameMark, OPERATION, PastDevice, PastOperation, PastResource, RESOURCE, RecordedState,
+    ResourceHistory,
 };
 
 const OPEN: &[u8] = b"<lrm_resources>";
@@ -35,8 +36,8 @@ pub(super) struct TakenHistory {
     pub(super) histories: Vec<(String, ResourceHistory)>,
     /// Resources that are known not to run there.
     pub(super) idle: IdleMarks,
-    /// Those of all these resources that fence hosts, by name without the number of an instance.
-    pub(super) fencing: Vec<NameMark>,
+    /// Those of all these resources that fence hosts.
+    pub(super) fencing: Vec<PastDevice>,
     /// All resources in order, if this is the first history of the document.
     pub(super) order: Vec<NameMark>,
 }

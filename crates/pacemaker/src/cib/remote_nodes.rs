@@ -94,7 +94,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(runs)
     }
 
-    fn is_remote_node(&self, host: HostIdx) -> bool {
+    pub(super) fn is_remote_node(&self, host: HostIdx) -> bool {
         let name = &self.set.host(host).name;
         self.guests.iter().any(|guest| guest.is_remote && guest.name == name)
     }
@@ -110,7 +110,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
     }
 
-    fn is_guest_node(&self, host: HostIdx) -> bool {
+    pub(super) fn is_guest_node(&self, host: HostIdx) -> bool {
         self.guests.iter().any(|guest| !guest.is_remote && self.hosts.get(guest.name) == Some(&host))
     }
 

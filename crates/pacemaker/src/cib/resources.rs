@@ -117,7 +117,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let has_fenced = || {
             let configured: HashSet<NameMark> =
                 primitives().map(|node| NameMark::of(id(node).as_bytes())).collect();
-            self.past_fencing.iter().any(|device| !configured.contains(device))
+            self.past_fencing.iter().any(|(_, device)| !configured.contains(&device.name))
         };
         self.set.frozen = self.set.fencing && !self.watchdog && !has_fencing && !has_fenced();
         self.settle_guests(&defaults)?;
@@ -252,7 +252,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         if !sources.is_empty() {
             place.changed_since = self.changed_since_failure(&sources, &name);
         }
-        let counts = self.counted_failures(&name, &rules, &place).collect::<Vec<HostScore>>();
+        let mut counts = self.counted_failures(&name, &rules, &place).collect::<Vec<HostScore>>();
+        counts.extend(self.connection_failures.get(name.as_str()).into_iter().flatten());
         let inside = container.and_then(|container| self.note_contained(&name, container, &place, &counts));
         reasons.extend(inside);
         let bans = self.bans(&place);

@@ -199,7 +199,8 @@ impl Reader<'_, '_> {
         let state = self.set.host(host).state;
         let is_known = state.online || state.unclean || self.is_reached(host);
         // Resources on a lost host are gone with it. A guest node that must be restarted exists until then.
-        let is_gone = self.unclean_by_state.contains(&host) || !state.online && !self.is_running_guest(host);
+        let is_kept = self.is_running_guest(host) || self.is_guest_node(host);
+        let is_gone = self.unclean_by_state.contains(&host) || !state.online && !is_kept;
         if self.is_cut_off(host) && past.active && past.condition() == RunCondition::Failed {
             add_reason(reasons, FAILED_BEHIND);
         }
@@ -211,6 +212,12 @@ impl Reader<'_, '_> {
         state.standby |= past.on_fail == OnFail::Standby;
         if !is_known && fencing && past.active {
             self.mark_for_fencing(host, managed);
+        }
+        // A failed resource can be stopped only by fencing if its node's connection failed and nobody touches that.
+        let fails_behind = past.active && past.condition() == RunCondition::Failed && managed;
+        if fencing && fails_behind && self.is_remote_node(host) && self.is_running_guest(host) {
+            let state = &mut self.set.hosts[host.get()].state;
+            state.unclean |= !state.online;
         }
         let state = self.set.host(host).state;
         if !places.blocked {

@@ -8,7 +8,7 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::resource::Resource;
 use super::super::working_set::{GuestParts, Requirement, Unfencing};
 use super::document::id;
-use super::history::{NameMark, OperationKey};
+use super::history::{IdleMarks, NameMark, OperationKey, PastDevice};
 use super::properties::Properties;
 use super::{HostRecord, Reader};
 
@@ -106,7 +106,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let node = self.set.host(host);
         let requires = |one: &ResourceIdx| self.set.requirement(*one) == Requirement::Unfencing;
         let is_unfenced = node.attribute(UNFENCED).is_some_and(|when| when != "0");
-        let has_other_device = self.has_other_device(host);
+        let has_other_device = self.has_other_device(host) || self.knows_other_agent(host);
         // Pacemaker considers resources that require unfencing on all hosts, even on those that can run nothing.
         if has_other_device && concerned.iter().any(requires) {
             Unfencing::Due
@@ -134,6 +134,17 @@ impl<'a, 'i> Reader<'a, 'i> {
             };
             let is_open = |name: &str| !name.starts_with(OF_THE_CLUSTER);
             !has(noted, &|_| true) && !has(noted_open, &is_open)
+        })
+    }
+
+    /// Returns true if a host has a history of a fencing device with another agent than the configured one. It does not
+    /// matter if the device unfences hosts, nor if it ran there.
+    fn knows_other_agent(&self, host: HostIdx) -> bool {
+        let known = self.known_on(host);
+        let is_same = |device: &PastDevice| self.past_fencing.contains(&(host, *device));
+        self.set.resources.iter().filter(|resource| resource.fences()).any(|resource| {
+            let name = common(&resource.id).as_bytes();
+            known.contains(&NameMark::of(name)) && !is_same(&PastDevice::of(name, &resource.agent))
         })
     }
 
@@ -165,7 +176,7 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// Names of the resources in the history of a host; instances of clones lack their numbers.
     pub(super) fn known_on(&self, host: HostIdx) -> HashSet<NameMark> {
-        let idle = self.idle.get(host.get()).map(|marks| marks.names()).unwrap_or_default();
+        let idle = self.idle.get(host.get()).map(IdleMarks::names_and_clones).unwrap_or_default();
         let here = |(name, records): (&&'a str, &Vec<HostRecord<'a>>)| {
             records.iter().any(|record| record.host == host).then(|| NameMark::of(common(name).as_bytes()))
         };

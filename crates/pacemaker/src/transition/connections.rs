@@ -198,13 +198,15 @@ impl ConnectedHost {
     }
 
     /// Ends the connection only after the resources on the node were looked for elsewhere, unless it has left already, or
-    /// fencing ends all that runs there. A connection to a remote node that comes back waits in spite of fencing.
+    /// fencing ends all that runs there.
     fn look_before_end(self, set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
-        let is_fenced = actions.to(Fence, self.host).is_some();
-        let returns = self.machine.is_none() && actions.with(Start, self.connection).is_some();
+        let is_over = match self.machine {
+            Some(_) => actions.to(Fence, self.host).is_some(),
+            None => remote_nodes::is_fenced_without_connection(set, actions, self.host, self.connection),
+        };
         let has_left = actions.with(MigrateFrom, self.connection).is_some()
             && actions.with(MigrateTo, self.connection).is_none();
-        if is_fenced && !returns || has_left {
+        if is_over || has_left {
             return;
         }
         let ends = [Stop, MigrateTo].map(|task| actions.with(task, self.connection));

@@ -101,9 +101,13 @@ fn waits_for_fencing(set: &WorkingSet, resource: ResourceIdx, host: HostIdx) -> 
     set.host(host).guest.is_some() || set.requirement(resource) >= Requirement::Fencing
 }
 
-/// Like [`waits_for_fencing`], for an action alone: in a container, only the marks around the instances wait.
+/// Like [`waits_for_fencing`], for an action alone: in a container, only the marks around the instances wait. Pacemaker
+/// quirk: the connection to a node that is no longer configured does not wait.
 pub(super) fn ends_by_fencing(set: &WorkingSet, resource: ResourceIdx, host: HostIdx) -> bool {
-    waits_for_fencing(set, resource, host) && !set.host(host).replica
+    let connects_removed =
+        || set.guests().any(|(node, parts)| parts.connection == resource && set.host(node).removed);
+    let is_released = set.resource(resource).orphaned && connects_removed();
+    waits_for_fencing(set, resource, host) && !set.host(host).replica && !is_released
 }
 
 /// All hosts on which a resource is stopped. If it runs on several, these are all but the one on which it continues.
@@ -120,12 +124,13 @@ fn stops_on(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx) -> 
     left.chain(active.into_iter().flatten().filter(|host| !goes_on(host))).collect()
 }
 
-/// Returns true if the start of a resource on several hosts is only a mark, as it continues there. If it does not
-/// support live migration, Pacemaker takes every start for a mark.
+/// Returns true if the start of a resource on several hosts is only a mark, as it continues there. Pacemaker takes every
+/// start for a mark, except for one that a live migration was meant to be.
 fn starts_in_name(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx) -> bool {
     let details = set.resource(resource);
     let goes_on = details.active == change.starts_on();
-    details.spares_expected() && (goes_on || !details.allow_migrate)
+    let is_sound = details.condition != RunCondition::Failed && !details.revision.has_other_agent();
+    details.spares_expected() && (goes_on || !details.allow_migrate || !is_sound)
 }
 
 /// Adds the marks between which the members of a group stop and start. The last mark is never reached if a member does

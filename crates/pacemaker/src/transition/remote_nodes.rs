@@ -1,7 +1,7 @@
 //! The end of actions on remote nodes, and the connections to these nodes.
 
 use super::super::index::{HostIdx, ResourceIdx};
-use super::super::working_set::WorkingSet;
+use super::super::working_set::{RunCondition, WorkingSet};
 use super::action::ActionTask::{Demote, Fence, MigrateFrom, MigrateTo, Start, Stop};
 use super::actions::Actions;
 use super::change::{ResourceChange, ResourceChanges};
@@ -23,7 +23,6 @@ impl RemoteAction {
     /// Puts an action that is no start in order with the connection: before its end if it is up, or else after its start.
     pub(super) fn order(self, set: &WorkingSet, actions: &mut Actions) {
         let why = WaitReason::Connection(self.connection);
-        let is_fenced = actions.to(Fence, self.node).is_some();
         let stop = actions.with(Stop, self.connection);
         let arrived = actions.with(MigrateFrom, self.connection);
         if arrived.is_some() && actions.with(MigrateTo, self.connection).is_none() {
@@ -45,8 +44,7 @@ impl RemoteAction {
             }
             return;
         };
-        // Fencing ends what runs on the node, so that a connection that does not come back need not wait.
-        if is_fenced && actions.with(Start, self.connection).is_none() {
+        if is_fenced_without_connection(set, actions, self.node, self.connection) {
             return;
         }
         let task = actions.all[self.step.get()].task;
@@ -58,6 +56,18 @@ impl RemoteAction {
         let sent = actions.with(MigrateTo, self.connection);
         actions.edge_alone(self.step, sent.filter(|_| is_stop && !self.migrates), Strength::Must, why);
     }
+}
+
+/// Returns true for a node that is fenced and whose connection failed and does not come back. Fencing ends what runs on the
+/// node, so that the end of such a connection waits for nothing there; that of a working one does.
+pub(super) fn is_fenced_without_connection(
+    set: &WorkingSet,
+    actions: &Actions,
+    node: HostIdx,
+    connection: ResourceIdx,
+) -> bool {
+    let is_failed = set.resource(connection).condition == RunCondition::Failed;
+    is_failed && actions.to(Fence, node).is_some() && actions.with(Start, connection).is_none()
 }
 
 impl ResourceChanges {

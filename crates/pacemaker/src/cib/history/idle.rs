@@ -10,12 +10,17 @@ pub(in crate::cib) struct IdleMarks {
     by_time: BTreeMap<Option<i64>, Vec<NameMark>>,
     /// Resources that have run there, and [when](super::ResourceHistory::ran).
     ran: Vec<(NameMark, i64)>,
+    /// The names of instances of clones, without their numbers.
+    instances_of: Vec<NameMark>,
 }
 
 impl IdleMarks {
     pub(in crate::cib) fn add(&mut self, name: &[u8], when: Option<i64>, ran: Option<i64>) {
         let mark = NameMark::of(name);
         self.by_time.entry(when).or_default().push(mark);
+        let colon = name.iter().rposition(|byte| *byte == b':');
+        let bare = colon.filter(|at| name[at + 1..].iter().all(u8::is_ascii_digit)).map(|at| &name[..at]);
+        self.instances_of.extend(bare.map(NameMark::of));
         self.ran.extend(ran.map(|ran| (mark, ran)));
     }
 
@@ -24,6 +29,7 @@ impl IdleMarks {
             self.by_time.entry(when).or_default().append(&mut marks);
         }
         self.ran.append(&mut other.ran);
+        self.instances_of.append(&mut other.instances_of);
     }
 
     /// Resources that have run there, and [when](super::ResourceHistory::ran).
@@ -34,6 +40,11 @@ impl IdleMarks {
     /// Marks of all of them.
     pub(in crate::cib) fn names(&self) -> HashSet<NameMark> {
         self.by_time.values().flatten().copied().collect()
+    }
+
+    /// Marks of all of them, and of the names of instances without their numbers.
+    pub(in crate::cib) fn names_and_clones(&self) -> HashSet<NameMark> {
+        self.by_time.values().flatten().chain(&self.instances_of).copied().collect()
     }
 
     /// Time when a resource was last known not to run, if it is one of these.

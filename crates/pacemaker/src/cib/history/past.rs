@@ -1,5 +1,7 @@
 //! Resources and operations of histories, by the attributes of their elements.
 
+use memchr::memmem;
+
 use super::KeptOperation;
 use super::idle::NameMark;
 
@@ -24,10 +26,10 @@ impl<'a> PastResource<'a> {
         self.0[1] == b"stonith"
     }
 
-    /// Its name without the number of an instance, if it is a fencing device.
-    pub(in crate::cib) fn fencing(&self) -> Option<NameMark> {
+    /// The device that it is, if it fences hosts.
+    pub(in crate::cib) fn fencing(&self) -> Option<PastDevice> {
         let bare = self.id().split(|byte| *byte == b':').next().unwrap_or_default();
-        self.fences().then(|| NameMark::of(bare))
+        self.fences().then(|| PastDevice::of(bare, &self.agent()))
     }
 
     /// Returns true if it is locked to the host.
@@ -42,6 +44,21 @@ impl<'a> PastResource<'a> {
 
     pub(super) fn container(&self) -> String {
         String::from_utf8_lossy(self.0[5]).into_owned()
+    }
+}
+
+/// A fencing device in a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(in crate::cib) struct PastDevice {
+    /// Its name without the number of an instance.
+    pub(in crate::cib) name: NameMark,
+    /// Its agent then.
+    agent: NameMark,
+}
+
+impl PastDevice {
+    pub(in crate::cib) fn of(name: &[u8], agent: &str) -> PastDevice {
+        PastDevice { name: NameMark::of(name), agent: NameMark::of(agent.as_bytes()) }
     }
 }
 
@@ -85,15 +102,21 @@ pub(in crate::cib) struct PastOperation<'a>(pub(in crate::cib) [&'a [u8]; OPERAT
 
 /// Value of an empty list of parameters that require a restart, as a missing list stands for all of them.
 const NO_PARAMETER: &[u8] = b" ";
+/// Name of the node of an operation on one without a name, as a missing name stands for the node of the history.
+const NO_NODE: &[u8] = b" ";
 
 impl<'a> PastOperation<'a> {
     /// The operation of an element with these values; `text` is that element.
     pub(in crate::cib) fn of(mut values: [&'a [u8]; OPERATION.len()], text: &[u8]) -> PastOperation<'a> {
-        let (digest, list) = (values[10], &mut values[11]);
-        let pairs = ["op-force-restart=\"\"", "op-force-restart=''"].map(str::as_bytes);
-        let is_there = |pair: &[u8]| text.windows(pair.len()).any(|some| some == pair);
-        if !digest.is_empty() && list.is_empty() && pairs.into_iter().any(is_there) {
+        let is_there =
+            |empty: [&str; 2]| empty.iter().any(|one| memmem::find(text, one.as_bytes()).is_some());
+        let [.., digest, list, _, _, _, _, _, node] = &mut values;
+        if !digest.is_empty() && list.is_empty() && is_there(["op-force-restart=\"\"", "op-force-restart=''"])
+        {
             *list = NO_PARAMETER;
+        }
+        if node.is_empty() && is_there(["on_node=\"\"", "on_node=''"]) {
+            *node = NO_NODE;
         }
         PastOperation(values)
     }
