@@ -24,7 +24,7 @@ pub(crate) fn with_failures() -> BTreeSet<PathBuf> {
 
 /// Clusters in which resources run on several nodes.
 pub(crate) fn on_several_nodes() -> BTreeSet<PathBuf> {
-    recorded("several", 17)
+    recorded("several", 18)
 }
 
 /// Clusters in which lost nodes are fenced while some actions do not wait for that, or nodes are unfenced.
@@ -59,12 +59,12 @@ pub(crate) fn changed() -> BTreeSet<PathBuf> {
 
 /// Clusters with guest nodes.
 pub(crate) fn with_guests() -> BTreeSet<PathBuf> {
-    recorded("guests", 79)
+    recorded("guests", 85)
 }
 
 /// Clusters with remote nodes. Only the consequences for places and changes are known.
 pub(crate) fn with_remote_nodes() -> BTreeSet<PathBuf> {
-    recorded("remotes", 43)
+    recorded("remotes", 45)
 }
 
 /// Clusters with remote nodes and a recorded order of actions.
@@ -79,12 +79,12 @@ pub(crate) fn with_bundles() -> BTreeSet<PathBuf> {
 
 /// Clusters with bundles beside other nodes than members, lost nodes, and constraints that name parts of bundles.
 pub(crate) fn with_bundles_beside_others() -> BTreeSet<PathBuf> {
-    recorded("bundles-beside", 16)
+    recorded("bundles-beside", 18)
 }
 
 /// Clusters with bundles whose order of actions follows rules of its own.
 pub(crate) fn with_bundles_in_order() -> BTreeSet<PathBuf> {
-    recorded("bundles-in-order", 29)
+    recorded("bundles-in-order", 31)
 }
 
 /// Clusters with resources that run in others.

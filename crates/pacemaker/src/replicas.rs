@@ -76,7 +76,7 @@ impl WorkingSet {
     /// Returns true if a resource may run on a host without being known there. In a container, only the instance that
     /// belongs there can.
     pub(super) fn may_hide_on(&self, resource: ResourceIdx, host: HostIdx) -> bool {
-        !self.host(host).replica || self.own_node(resource) == Some(host)
+        self.own_node(resource).map_or(!self.host(host).replica, |own| own == host)
     }
 
     /// Sets the scores of the resources inside of bundles. Each instance knows only its own node.

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use roxmltree::Node;
 
 use super::super::index::{HostIdx, ResourceIdx};
-use super::super::number::{is_true, leading};
+use super::super::number::is_true;
 use super::super::working_set::{GuestParts, HostState, Requirement, Resource, Revision, RunCondition};
 use super::Reader;
 use super::bundles::CONNECTION_TIME_LIMIT;
@@ -134,9 +134,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             let (connection, runs) = self.find_guest(&guest, defaults)?;
             (self.guests[at].connection, self.guests[at].runs) = (Some(connection), runs);
         }
+        self.settle_removed_nodes();
         // Containers can run on remote nodes.
         self.settle_bundles(defaults)?;
-        self.settle_removed_nodes();
         let guests = self.guests.iter().map(|guest| self.hosts[guest.name]);
         let is_other = |host: &HostIdx| self.set.host(*host).replica || self.set.host(*host).removed;
         let others = self.set.host_indices().filter(is_other);
@@ -306,7 +306,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         node.state = state_now;
         self.set.hosts[host.get()] = self.described(node, element, &own, &transient);
         self.read_recorded_states(host, state);
-        transient.get("shutdown").and_then(leading).is_some_and(|since| since != 0)
+        transient.get("shutdown").is_some_and(|since| since != "0")
     }
 
     pub(super) fn add_connections(&mut self) {

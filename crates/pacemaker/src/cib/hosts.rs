@@ -143,7 +143,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.set.status_order = order;
     }
 
-    /// Elements of the status by node id.
+    /// Elements of the status by node id. Those of guest nodes may have another id, but the name of the node.
     fn states(&mut self, guests: &[GuestDraft<'a, 'i>]) -> Result<HashMap<&'a str, Node<'a, 'i>>> {
         let mut states = HashMap::new();
         let status = child(self.root, "status");
@@ -152,16 +152,18 @@ impl<'a, 'i> Reader<'a, 'i> {
             children(status, "node_state").filter(|state| state.has_attribute("uname"))
         };
         for state in status.into_iter().flat_map(states_of) {
-            let is_guest = |guest: &GuestDraft<'_, '_>| state.attribute("id") == Some(guest.id);
-            if state.attribute("remote_node").is_some_and(is_true)
-                && !guests.iter().any(is_guest)
-                && !self.is_replica(state.attribute("id").unwrap_or_default())
-                && !self.is_removed(state.attribute("id").unwrap_or_default())
-            {
-                self.leftover_states.push(state);
-                continue;
-            }
-            if states.insert(required(self.source, state, "id")?, state).is_some() {
+            let (own, name) =
+                (required(self.source, state, "id")?, state.attribute("uname").unwrap_or_default());
+            let guest = guests.iter().find(|guest| guest.id == own || guest.name == name);
+            let id = match guest.map(|guest| guest.id).or_else(|| self.id_of_removed(own, name)) {
+                Some(id) => id,
+                None if state.attribute("remote_node").is_some_and(is_true) && !self.is_replica(own) => {
+                    self.leftover_states.push(state);
+                    continue;
+                }
+                None => own,
+            };
+            if states.insert(id, state).is_some() {
                 return Err(wrong(self.source, state, "there is another state of this node"));
             }
         }
@@ -246,7 +248,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let holds = |text: &str| is_true(text) || reads_times && is_time(text);
         let in_ccm = holds(word("in_ccm"));
         let crmd = word("crmd") == "online" || reads_times && is_time(word("crmd"));
-        let shutdown = transient.get("shutdown").and_then(leading).is_some_and(|since| since != 0);
+        let shutdown = transient.get("shutdown").is_some_and(|since| since != "0");
         // A host without a state is not fenced if startup fencing is off; this does not apply to others.
         let never_seen = match state {
             Some(state) => !state.has_attribute("in_ccm"),

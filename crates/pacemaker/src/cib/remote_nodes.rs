@@ -146,15 +146,17 @@ impl<'a, 'i> Reader<'a, 'i> {
             if matches!(condition, RunCondition::Sound | RunCondition::Starting | RunCondition::Supposed) {
                 continue;
             }
+            let is_up = self.set.host(*host).state.online && !self.unclean_by_state.contains(host);
             let is_lost = self.failed_so(name, *host, |operation| rules.loses_remote_node(operation.key()));
             failures.gives_up |= self.failed_so(name, *host, |operation| !is_first_contact(operation.key()));
-            failures.restarts |= self.failed_so(name, *host, |operation| {
+            let restarts = self.failed_so(name, *host, |operation| {
                 let reaction = rules.of(operation, self.set.fencing);
                 reaction <= OnFail::Restart || reaction == OnFail::Stop
             });
+            failures.restarts |= restarts && is_up;
             failures.waits |= is_lost;
-            failures.failed |= self.set.host(*host).state.online;
-            failures.lost |= is_lost && self.set.host(*host).state.online;
+            failures.failed |= is_up;
+            failures.lost |= is_lost && is_up;
         }
         failures
     }

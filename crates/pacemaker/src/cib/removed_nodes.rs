@@ -37,6 +37,10 @@ impl<'a> RemovedNode<'a, '_> {
         node.attribute("type") == Some("remote") && node.attribute("uname") == Some(self.name)
     }
 
+    fn id(&self) -> &'a str {
+        self.element.map_or(self.name, id)
+    }
+
     /// The names of the connection and of the VM.
     fn parts(&self) -> impl Iterator<Item = &str> {
         [Some(self.name), self.machine.as_deref()].into_iter().flatten()
@@ -112,12 +116,16 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.removed.iter().any(|removed| removed.name == name)
     }
 
+    /// The id of a removed node that the status has with an id or name.
+    pub(super) fn id_of_removed(&self, id: &str, name: &str) -> Option<&'a str> {
+        self.removed.iter().find(|removed| removed.id() == id || removed.name == name).map(RemovedNode::id)
+    }
+
     /// The hosts for removed nodes.
     pub(super) fn removed_hosts(&mut self, states: &HashMap<&'a str, Node<'a, 'i>>) -> Vec<Host> {
         let host = |removed: &mut RemovedNode<'a, 'i>| {
-            let id = removed.element.map_or(removed.name, id);
-            removed.state = states.get(id).copied();
-            let (id, name) = (id.to_owned(), removed.name.to_owned());
+            removed.state = states.get(removed.id()).copied();
+            let (id, name) = (removed.id().to_owned(), removed.name.to_owned());
             Host { id, name, removed: true, listed: removed.element.is_some(), ..Host::default() }
         };
         self.removed.iter_mut().map(host).collect()

@@ -50,6 +50,11 @@ impl Actions {
         stops.into_iter().find(|step| self.all[step.get()].host == Some(host))
     }
 
+    /// The last stop of a resource.
+    pub(super) fn last_stop(&self, resource: ResourceIdx) -> Option<StepIdx> {
+        self.with_further_stops(self.with(ActionTask::Stop, resource)?).pop()
+    }
+
     /// The action of a kind on a resource, if there is one.
     pub(super) fn with(&self, task: ActionTask, resource: ResourceIdx) -> Option<StepIdx> {
         self.with.get(&(task, resource)).copied()

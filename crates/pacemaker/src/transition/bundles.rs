@@ -25,7 +25,12 @@ fn begin(set: &WorkingSet, changes: &ResourceChanges, bundle: &Bundle, actions: 
         actions.edge(first, last, Strength::Must, WaitReason::Clone(whole));
     };
     let stops = containers.iter().any(|container| changes.get(*container).stops_on().is_some());
-    if stops || instances.iter().any(|instance| stops_alone(set, changes, *instance)) {
+    // The loss of a container ends what runs in it, but nobody waits for that if no container of the bundle runs.
+    let any_runs = containers.iter().any(|container| set.resource(*container).active.is_some());
+    let instance_stops = |instance: &ResourceIdx| {
+        changes.by_place[instance.get()].stops_on().is_some() || any_runs && is_lost(set, *instance)
+    };
+    if stops || instances.iter().any(instance_stops) {
         add(Stop, Stopped);
     }
     let runs = parts().any(|part| changes.get(part).runs_on().is_some());
@@ -90,15 +95,6 @@ fn roles(set: &WorkingSet, bundle: &Bundle, actions: &mut Actions) {
     ] {
         actions.edge(actions.with(before, whole), actions.with(after, whole), Strength::Must, why);
     }
-}
-
-/// Returns true if an instance in a container stops for a reason of its own, not only for its container. In a lost
-/// container, it does so if it is in no other role before or after.
-pub(super) fn stops_alone(set: &WorkingSet, changes: &ResourceChanges, instance: ResourceIdx) -> bool {
-    let by_place = changes.by_place[instance.get()];
-    let role = changes.roles[instance.get()];
-    let has_role = set.resource(instance).promoted || role.promoted_on.is_some() || role.is_blocked;
-    by_place.stops_on().is_some() || !has_role && is_lost(set, instance)
 }
 
 /// Returns true if an instance runs in a lost container.

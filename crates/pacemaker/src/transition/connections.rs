@@ -2,7 +2,7 @@
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::shown_order::by_shown_name;
-use super::super::working_set::{FenceAction, GuestParts, RunCondition, WorkingSet};
+use super::super::working_set::{FenceAction, RunCondition, WorkingSet};
 use super::action::ActionTask::{Demote, Fence, MigrateFrom, MigrateTo, Promote, Reload, Start, Stop};
 use super::action::TransitionAction;
 use super::actions::Actions;
@@ -120,11 +120,10 @@ pub(super) fn look_for(
     }
 }
 
-/// Returns true if it is this instance of a clone that is looked for on a remote node: the one with its place there, or
+/// Returns true if it is this instance of a clone that is looked for on a guest or remote node: the one with its place there, or
 /// else the first. All instances that are told apart are looked for.
 fn is_sought_on(set: &WorkingSet, changes: &ResourceChanges, sought: ResourceIdx, host: HostIdx) -> bool {
-    let is_remote_node = set.host(host).guest.is_some_and(GuestParts::is_remote_node);
-    let clone = set.clone_of(sought).filter(|clone| is_remote_node && !set.resource(*clone).is_unique());
+    let clone = set.clone_of(sought).filter(|clone| !set.resource(*clone).is_unique());
     let Some(clone) = clone else { return true };
     let is_to_get = |instance: &&ResourceIdx| {
         let mut parts = set.primitives(instance).to_vec().into_iter();
@@ -246,12 +245,12 @@ impl ConnectedHost {
         details.revision.has_other_agent() && details.active == Some(self.host)
     }
 
-    /// The step by which a guest node counts as fenced: the end of its VM, or of its connection if only that runs.
+    /// The step by which a guest node counts as fenced: the last end of its VM, or of its connection if only that runs.
     /// Pacemaker quirk: the fencing of the VM's node counts instead if that node comes first by name.
     fn goes_down(self, set: &WorkingSet, actions: &Actions) -> Option<StepIdx> {
         let machine = self.machine?;
         let alone = (set.resource(machine).active.is_none()).then_some(self.connection);
-        let down = [Some(machine), alone].into_iter().flatten().find_map(|one| actions.with(Stop, one));
+        let down = [Some(machine), alone].into_iter().flatten().find_map(|one| actions.last_stop(one));
         let on = down.and_then(|step| actions.all[step.get()].host);
         let hosts = by_shown_name(set);
         let turn = |host: HostIdx| hosts.iter().position(|other| *other == host);

@@ -63,10 +63,12 @@ impl InducedChanges<'_> {
         }
     }
 
-    /// Returns true if a resource runs and is blocked.
+    /// Returns true if a resource runs and is blocked. Pacemaker quirk: one that runs on several hosts is none if any of
+    /// them has it by another agent.
     pub(super) fn is_blocked(&self, resource: ResourceIdx) -> bool {
         let details = self.set.resource(resource);
-        details.is_blocked() && details.active.is_some()
+        let is_replaced = details.runs_twice() && details.revision.has_other_agent();
+        details.is_blocked() && details.active.is_some() && !is_replaced
     }
 
     /// Holds a resource that must be stopped after a blocked one.
