@@ -59,12 +59,12 @@ pub(crate) fn changed() -> BTreeSet<PathBuf> {
 
 /// Clusters with guest nodes.
 pub(crate) fn with_guests() -> BTreeSet<PathBuf> {
-    recorded("guests", 85)
+    recorded("guests", 86)
 }
 
 /// Clusters with remote nodes. Only the consequences for places and changes are known.
 pub(crate) fn with_remote_nodes() -> BTreeSet<PathBuf> {
-    recorded("remotes", 45)
+    recorded("remotes", 46)
 }
 
 /// Clusters with remote nodes and a recorded order of actions.

@@ -18,7 +18,7 @@ use super::{By, Verdict, compare, ours};
 /// Directory with the recorded clusters.
 const RECORDED: &str = "tests/fixtures/pacemaker";
 /// Most mutations in a thousand on which both may differ.
-const MOST: u64 = 7;
+const MOST: u64 = 2;
 /// Differences and kinds of refusals that are shown.
 const SHOWN: usize = 10;
 /// Elements that every document has.

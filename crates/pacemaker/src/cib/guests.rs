@@ -261,8 +261,10 @@ impl<'a, 'i> Reader<'a, 'i> {
         places: [&RunPlaces; 2],
         connection: &mut Resource,
     ) {
-        let has_failed = |(_, condition): &(HostIdx, RunCondition)| {
+        // On a member that is to be fenced, a failure does not count.
+        let has_failed = |(on, condition): &(HostIdx, RunCondition)| {
             !matches!(condition, RunCondition::Sound | RunCondition::Starting)
+                && !self.unclean_by_state.contains(on)
         };
         // Members that must be fenced for failures are found later.
         let is_up = |(host, _): &(HostIdx, RunCondition)| self.set.host(*host).state.online;

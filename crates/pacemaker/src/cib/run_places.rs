@@ -213,11 +213,11 @@ impl Reader<'_, '_> {
         if !is_known && fencing && past.active {
             self.mark_for_fencing(host, managed);
         }
-        // A failed resource can be stopped only by fencing if its node's connection failed and nobody touches that.
+        // A failed resource can be stopped only by fencing if nobody touches the connection to its node.
         let fails_behind = past.active && past.condition() == RunCondition::Failed && managed;
-        if fencing && fails_behind && self.is_remote_node(host) && self.is_running_guest(host) {
+        if fencing && fails_behind && self.is_remote_node(host) {
             let state = &mut self.set.hosts[host.get()].state;
-            state.unclean |= !state.online;
+            state.unclean |= !state.online && state.maintenance;
         }
         let state = self.set.host(host).state;
         if !places.blocked {
