@@ -24,7 +24,7 @@ pub(crate) fn with_failures() -> BTreeSet<PathBuf> {
 
 /// Clusters in which resources run on several nodes.
 pub(crate) fn on_several_nodes() -> BTreeSet<PathBuf> {
-    recorded("several", 18)
+    recorded("several", 19)
 }
 
 /// Clusters in which lost nodes are fenced while some actions do not wait for that, or nodes are unfenced.
@@ -59,7 +59,7 @@ pub(crate) fn changed() -> BTreeSet<PathBuf> {
 
 /// Clusters with guest nodes.
 pub(crate) fn with_guests() -> BTreeSet<PathBuf> {
-    recorded("guests", 86)
+    recorded("guests", 91)
 }
 
 /// Clusters with remote nodes. Only the consequences for places and changes are known.
@@ -322,15 +322,18 @@ fn guest_nodes_in_unclear_states_are_outside() {
     let text = fs::read_to_string("tests/fixtures/pacemaker/guests/runs.xml").unwrap();
     let remote = r#"name="remote-node" value="g1"/>"#;
     let unmanaged = format!(r#"{remote}<nvpair id="um" name="is-managed" value="false"/>"#);
+    let failed_monitor = r#"<lrm_rsc_op id="f" operation="monitor" call-id="9" rc-code="1" op-status="0" interval="10000" transition-key="1:9:0:x"/></lrm_resource>"#;
     let failed_stop = r#"<lrm_rsc_op id="s" operation="stop" call-id="9" rc-code="1" op-status="0" interval="0" transition-key="1:9:0:x"/></lrm_resource>"#;
-    let after = |resource: &str| {
+    let with = |failed: &str, resource: &str| {
         let at = text.find(&format!(r#"<lrm_resource id="{resource}""#)).unwrap();
         let end = at + text[at..].find("</lrm_resource>").unwrap();
         let rest = end + "</lrm_resource>".len();
-        format!("{}{failed_stop}{}", &text[..end], &text[rest..])
+        format!("{}{failed}{}", &text[..end], &text[rest..])
     };
+    let after = |resource: &str| with(failed_stop, resource);
+    let failed = with(failed_monitor, "vm").replacen(remote, &unmanaged, 1);
     for (document, reason) in [
-        (text.replacen(remote, &unmanaged, 1), "the machine of a guest node that is not managed"),
+        (failed, "the machine of a guest node that failed and is not managed"),
         (
             text.replacen(r#"have-quorum="1""#, r#"have-quorum="0""#, 1),
             "the machine of a guest node, without quorum",

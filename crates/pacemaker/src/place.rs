@@ -220,16 +220,20 @@ impl Placer<'_> {
         self.settle_guests(resource);
     }
 
-    /// Settles a guest node once its connection is placed. Before that, its present state counts; afterwards, it is
-    /// available if its VM has a place. Clones that wait for their turn are compared with the hosts that are left.
+    /// Settles a guest node once its VM and its connection are placed. Before that, its present state counts; afterwards,
+    /// it is available if its VM has a place. Clones that wait for their turn are compared with the hosts that are left.
     fn settle_guests(&mut self, resource: ResourceIdx) {
-        let Some((host, parts)) = self.guests.iter().find(|(_, parts)| parts.connection == resource) else {
+        let is_part =
+            |(_, parts): &&(HostIdx, GuestParts)| [parts.connection, parts.machine].contains(&resource);
+        let Some((host, parts)) = self.guests.iter().find(is_part) else {
             return;
         };
         let node = self.set.host(*host);
         // A node in a container counts as soon as its connection has a place.
         let needed = if node.replica { parts.connection } else { parts.machine };
-        let has_place = matches!(self.progress[needed.get()], PlacingState::Done(Some(_)));
+        let [state, of_connection] = [needed, parts.connection].map(|part| &self.progress[part.get()]);
+        let (PlacingState::Done(place), PlacingState::Done(_)) = (state, of_connection) else { return };
+        let has_place = place.is_some();
         let counts = has_place && node.lets_run() && !node.is_given_up();
         self.preference.settle_guest(*host, counts);
         self.wishes.settle_guest(*host, counts);

@@ -153,6 +153,8 @@ pub struct Resource {
     pub last_host: Option<HostIdx>,
     /// Other hosts on which a primitive runs without being meant to, in status order.
     pub also_on: Vec<HostIdx>,
+    /// Those of its hosts on which it runs by another agent than the configured one.
+    pub replaced_on: Vec<HostIdx>,
     /// True if at most one of these hosts is not lost and it need not wait for fencing: it then counts as running once.
     pub others_lost: bool,
     /// The one of these hosts to which a live migration sent it, if its arrival is unknown. If it is to run there, it
@@ -246,6 +248,7 @@ impl Resource {
             active: None,
             last_host: None,
             also_on: Vec::new(),
+            replaced_on: Vec::new(),
             others_lost: false,
             sent_to: None,
             left_on: Vec::new(),

@@ -30,7 +30,7 @@ pub enum GuestReading {
 
 /// Reasons why the VM of a guest node is not supported.
 const BLOCKED: &str = "the machine of a guest node that nobody touches before somebody has looked at it";
-const UNMANAGED: &str = "the machine of a guest node that is not managed";
+const UNMANAGED: &str = "the machine of a guest node that failed and is not managed";
 const WITHOUT_QUORUM: &str = "the machine of a guest node, without quorum";
 const WITHOUT_VM: &str =
     "the machine of a guest node that does not run, while the connection to it has failed";
@@ -166,13 +166,14 @@ impl<'a, 'i> Reader<'a, 'i> {
         let draft = self.draft_machine(guest, defaults)?;
         let managed = draft.resource.managed;
         let (name, rules) = (&draft.resource.id, &draft.rules);
+        let own = self.properties(guest.machine, "meta_attributes");
         let defaults = self.defaults_of(AgentKind::parse(CONNECTION));
         let bare = self.bare(guest.name, &defaults);
         let machine = self.find_run_places(name, rules, |blocked| managed && !blocked, &mut Vec::new());
         let connection = Resource {
             agent: CONNECTION.to_owned(),
-            // Maintenance of the VM does not affect the connection.
-            managed: self.is_managed(&defaults) && draft.metas.is_not_denied("is-managed"),
+            // Maintenance of the VM does not affect the connection, nor does what its group says.
+            managed: self.is_managed(&defaults) && own.is_not_denied("is-managed"),
             allow_migrate: guest.may_migrate.unwrap_or(bare.allow_migrate),
             requires: Some(Requirement::Quorum),
             ..bare
@@ -183,13 +184,13 @@ impl<'a, 'i> Reader<'a, 'i> {
         let mut reasons = Vec::new();
         let places = self.find_run_places(guest.name, &rules, |blocked| linked && !blocked, &mut reasons);
         reasons.iter().for_each(|reason| self.report_unsupported(guest.machine, reason));
-        self.name_unclear(guest, managed && linked, [&machine, &places]);
         self.settle_on(&mut connection, &places, None);
         connection.failed_on = self.banned_from(guest.name, threshold, &rules, &places);
         let counts = self.counted_failures(guest.name, &rules, &places).collect();
         self.connection_failures.insert(id(guest.machine), counts);
         connection.revision = self.revision_of_connection(&connection, &draft.metas);
         self.settle_guest(guest, host, [&machine, &places], &mut connection);
+        self.name_unclear(guest, managed && linked, [&machine, &places]);
         self.set.hosts[host.get()].state.shutting_down |=
             self.set.host(host).state.online && draft.resource.stopped;
         Ok((connection, [&machine, &places].iter().all(|place| !place.active.is_empty())))
@@ -227,7 +228,9 @@ impl<'a, 'i> Reader<'a, 'i> {
     fn name_unclear(&mut self, guest: &GuestDraft<'a, 'i>, managed: bool, places: [&RunPlaces; 2]) {
         let in_maintenance = |(host, _): &(HostIdx, RunCondition)| self.set.host(*host).state.maintenance;
         let mut hosts = places.iter().flat_map(|place| &place.active);
-        if !managed || hosts.any(in_maintenance) {
+        let is_lost = self.set.host(self.hosts[guest.name]).state.unclean;
+        if is_lost && (!managed || hosts.any(in_maintenance)) {
+            // Pacemaker waits for a fencing that never comes.
             self.report_unsupported(guest.machine, UNMANAGED);
         } else if self.set.without_quorum.is_some() {
             self.report_unsupported(guest.machine, WITHOUT_QUORUM);
@@ -278,7 +281,10 @@ impl<'a, 'i> Reader<'a, 'i> {
         // The status of a guest node that is down does not count, unless it may be up after all.
         let is_heard = places.iter().all(|place| !place.active.is_empty()) || self.set.fencing;
         let state = guest.state.filter(|_| is_heard);
-        let found = HostState { online, unclean, ..HostState::default() };
+        let in_maintenance = |(host, _): &(HostIdx, RunCondition)| self.set.host(*host).state.maintenance;
+        let is_managed = connection.managed && !link.active.iter().any(in_maintenance);
+        let maintenance = !is_managed && state.is_some();
+        let found = HostState { online, unclean, maintenance, ..HostState::default() };
         connection.stopped |= self.settle_node(guest.element, host, state, found);
     }
 

@@ -276,13 +276,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         resource.managed &= !place.blocked;
         if !sources.is_empty() {
             let revision = |host: HostIdx| self.revision(&sources, &resource.agent, &name, host);
-            let revisions: Vec<Revision> = resource.active_hosts().map(revision).collect();
-            resource.revision = revisions.iter().copied().max().unwrap_or_default();
-            let is_replaced = |revision: &Revision| revision.has_other_agent();
-            let is_mixed = revisions.iter().any(is_replaced) && !revisions.iter().all(is_replaced);
-            if is_mixed && resource.spares_expected() {
-                reasons.push("it runs on several nodes, by the configured agent and by another one");
-            }
+            resource.revision = resource.active_hosts().map(revision).max().unwrap_or_default();
+            let is_replaced = |host: &HostIdx| revision(*host).has_other_agent();
+            resource.replaced_on = resource.active_hosts().filter(is_replaced).collect();
         }
         if resource.runs_twice() && self.set.without_quorum.is_some() {
             reasons.push("it runs on several nodes, and there is no quorum");
@@ -388,6 +384,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             active: None,
             last_host: None,
             also_on: Vec::new(),
+            replaced_on: Vec::new(),
             others_lost: false,
             sent_to: None,
             left_on: Vec::new(),

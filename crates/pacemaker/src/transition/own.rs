@@ -115,8 +115,9 @@ pub(super) fn ends_by_fencing(set: &WorkingSet, resource: ResourceIdx, host: Hos
 fn stops_on(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx) -> Vec<HostIdx> {
     let details = set.resource(resource);
     let left = details.left_on.iter().copied().filter(|_| set.is_managed(resource));
-    // Another agent stops it on all hosts.
-    let spares_expected = details.spares_expected() && !details.revision.has_other_agent();
+    // It does not continue where it runs by another agent.
+    let is_replaced = change.starts_on().is_some_and(|host| details.replaced_on.contains(&host));
+    let spares_expected = details.spares_expected() && !is_replaced;
     let spares = details.runs_twice() && (spares_expected || change.migrates() && details.sent_to.is_some());
     let goes_on = |host: &HostIdx| spares && change.starts_on() == Some(*host);
     let others: &[HostIdx] = if details.condition == RunCondition::Supposed { &[] } else { &details.also_on };
