@@ -497,6 +497,7 @@ fn rolls_list_moves() {
 fn squeezes_say_what_the_text_says() {
     let validator = validator("htools.squeeze-1.json");
     for sample in samples() {
+        document(&["hsqueeze", "-t", sample.to_str().unwrap(), "--proof"], &validator);
         for options in
             [&["--minimal-resources=1"][..], &["--all", "--no-capacity-checks"], &["--minimal-resources=90"]]
         {
