@@ -103,7 +103,7 @@ struct AllocationView {
     tiers: Vec<SizeCount>,
     /// Only if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    proof: Option<ProofView>,
+    proof: Option<CapacityProofView>,
     failure_reason: &'static str,
     failures: Vec<FailureView>,
     totals: StatisticsView,
@@ -113,7 +113,7 @@ struct AllocationView {
 
 /// Upper bound of the number of instances; null without a limit.
 #[derive(Debug, Clone, Serialize)]
-struct ProofView {
+struct CapacityProofView {
     bound: Option<usize>,
     gap: Option<f64>,
 }
@@ -259,7 +259,7 @@ fn allocation(run: &AllocationRun) -> AllocationView {
         allocated: run.allocated(),
         stopped: run.filled.stopped,
         tiers: run.tiers().into_iter().map(tier).collect(),
-        proof: run.proof.map(|proof| ProofView { bound: proof.most, gap: proof.gap() }),
+        proof: run.proof.map(|proof| CapacityProofView { bound: proof.most, gap: proof.gap() }),
         failure_reason: run.main_reason().as_str(),
         failures: run.reasons().into_iter().map(failure).collect(),
         totals: statistics(&run.totals),

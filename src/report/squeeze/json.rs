@@ -51,7 +51,7 @@ struct SqueezedGroup {
     kept: Vec<KeptNode>,
     /// Only if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    proof: Option<ProofView>,
+    proof: Option<NodeProofView>,
     initial_score: f64,
     final_score: f64,
     steps: Vec<PlanStep>,
@@ -61,7 +61,7 @@ struct SqueezedGroup {
 
 /// Lower bound of the number of online nodes.
 #[derive(Debug, Clone, Serialize)]
-struct ProofView {
+struct NodeProofView {
     fewest: usize,
     online: usize,
 }
@@ -158,7 +158,7 @@ fn group<E>(
         offline_candidates: node_names(cluster, &plan.offline_candidates),
         online_candidates: plan.online_candidates.iter().map(|s| candidate(cluster, s)).collect(),
         kept: plan.kept.iter().map(|k| kept(cluster, k)).collect(),
-        proof: proof.map(|proof| ProofView { fewest: proof.fewest, online: proof.online }),
+        proof: proof.map(|proof| NodeProofView { fewest: proof.fewest, online: proof.online }),
         initial_score: plan.initial_score,
         final_score: plan.final_score,
         steps: steps(cluster, &plan.steps, commands.of_step)?,
