@@ -184,7 +184,11 @@ fn check_fill(cluster: &Cluster, seed: u64) -> Result<(), TestCaseError> {
     };
     let mut plain = plainly();
     let failures = plain.iterate(wanted, limit);
-    same(&ground.standard(cluster, wanted, limit).expect("there are targets"), failures, &plain)?;
+    let filled = ground.standard(cluster, wanted, limit).expect("there are targets");
+    same(&filled, failures, &plain)?;
+    if let Some(most) = ground.most(cluster, wanted) {
+        prop_assert!(filled.added.len() <= most, "{} placed, at most {}", filled.added.len(), most);
+    }
     if limit.is_some_and(|l| l > 0) {
         let mut plain = plainly();
         let failures = plain.tiered(wanted, limit);

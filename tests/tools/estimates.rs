@@ -157,3 +157,22 @@ fn shares_of_the_capacity() {
         }
     }
 }
+
+/// With `--proof`, the fixed size gets an upper bound in each form. Nothing else changes.
+#[test]
+fn bound_of_the_fixed_size() {
+    let words = ["--simulate", "p,6,2t,64g,16", "--disk-template", "drbd", "--standard-alloc", "20g,4g,2"];
+    let with = |more: &[&'static str]| [&words[..], more].concat();
+    let text = hspace(&with(&["--proof"]));
+    let line = "  - no placement holds more than 75 more instances (gap 4.0%)\n";
+    assert!(text.contains(&format!("  -  72 instances allocated\n{line}")), "{text}");
+    assert_eq!(text.replace(line, ""), hspace(&words));
+    let shell = hspace(&with(&["--proof", "--machine-readable"]));
+    let lines = "HTS_ALLOC_BOUND=75\nHTS_ALLOC_GAP=0.04000000\n";
+    assert!(shell.ends_with(&format!("{lines}HTS_OK=1\n")), "{shell}");
+    assert_eq!(shell.replace(lines, ""), hspace(&with(&["--machine-readable"])));
+    let document: serde_json::Value = serde_json::from_str(&hspace(&with(&["--proof", "--json"]))).unwrap();
+    assert_eq!(document["standard"]["proof"]["bound"], 75);
+    assert_eq!(document["standard"]["proof"]["gap"], 0.04);
+    assert!(document["tiered"].get("proof").is_none());
+}

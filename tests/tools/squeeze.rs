@@ -190,3 +190,19 @@ fn with_restricted_migration_no_instance_runs_on_a_new_node() {
     assert!(moves(&[]));
     assert!(!moves(&["--restricted-migration"]));
 }
+
+/// With `--proof`, a bound follows the plan, and is in the document. Nothing else changes.
+#[test]
+fn bound_of_the_nodes_that_stay() {
+    let words = ["--minimal-resources=1", "--target-resources=2"];
+    let run = |more: &[&'static str]| hsqueeze(&fixture("order.data"), &[&words[..], more].concat()).0;
+    let (plain, with) = (run(&[]), run(&["--proof"]));
+    let line = with.strip_prefix(&plain).expect("the bound comes last");
+    let document: Value = serde_json::from_str(&run(&["--proof", "--json"])).unwrap();
+    let proof = &document["groups"][0]["proof"];
+    let (fewest, online) = (proof["fewest"].as_u64().unwrap(), proof["online"].as_u64().unwrap());
+    assert!(1 < fewest && fewest <= online, "{proof}");
+    assert_eq!(line, format!("At least {fewest} nodes must stay on ({online} stay on)\n"));
+    let document: Value = serde_json::from_str(&run(&["--json"])).unwrap();
+    assert!(document["groups"][0].get("proof").is_none());
+}

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use super::text::bound;
 use super::{AllocationKind, AllocationRun, CapacityShare, FillStart};
 use crate::model::number::counted;
 use crate::model::{Cluster, Mib};
@@ -67,12 +68,13 @@ impl SpaceReport<'_> {
                 AllocationKind::Standard => format!("each {size}"),
                 AllocationKind::Tiered => format!("at most {size}"),
             });
+            let bound = run.proof.as_ref().map(bound);
             let stopped = run.filled.stopped.map(|stopped| format!("{} ended the search", stopped.subject()));
             PageAnswer {
                 question,
                 tone: if none { Tone::Bad } else { Tone::Good },
                 text: counted(run.allocated(), "instance"),
-                details: size.into_iter().chain(stopped).collect(),
+                details: size.into_iter().chain(bound).chain(stopped).collect(),
             }
         };
         let mut bad = Vec::new();

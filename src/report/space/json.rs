@@ -101,11 +101,21 @@ struct AllocationView {
     /// Reason that it ended early, if it did.
     stopped: Option<Stopped>,
     tiers: Vec<SizeCount>,
+    /// Only if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proof: Option<CapacityProofView>,
     failure_reason: &'static str,
     failures: Vec<FailureView>,
     totals: StatisticsView,
     instances: Vec<PlacedView>,
     nodes_after: NodesView,
+}
+
+/// Upper bound of the number of instances; null without a limit.
+#[derive(Debug, Clone, Serialize)]
+struct CapacityProofView {
+    bound: Option<usize>,
+    gap: Option<f64>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -249,6 +259,7 @@ fn allocation(run: &AllocationRun) -> AllocationView {
         allocated: run.allocated(),
         stopped: run.filled.stopped,
         tiers: run.tiers().into_iter().map(tier).collect(),
+        proof: run.proof.map(|proof| CapacityProofView { bound: proof.most, gap: proof.gap() }),
         failure_reason: run.main_reason().as_str(),
         failures: run.reasons().into_iter().map(failure).collect(),
         totals: statistics(&run.totals),

@@ -71,12 +71,39 @@ pub(crate) struct AllocationRun {
     pub totals: Totals,
     /// True if nothing was tried, because the cluster must be repaired first.
     pub hopeless: bool,
+    /// Upper bound of the number of instances, if it was asked for.
+    pub proof: Option<CapacityProof>,
+}
+
+/// Upper bound of the number of instances that any placement adds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CapacityProof {
+    /// The bound; `None` if nothing limits the number.
+    pub most: Option<usize>,
+    /// Number of instances that were placed.
+    placed: usize,
+}
+
+impl CapacityProof {
+    /// Share of the bound that was not placed; 0 if the bound is 0, and `None` without a bound.
+    pub(crate) fn gap(&self) -> Option<f64> {
+        let most = self.most?;
+        let missing = most.saturating_sub(self.placed);
+        Some(if most == 0 { 0.0 } else { missing as f64 / most as f64 })
+    }
 }
 
 impl AllocationRun {
     /// A finished allocation.
     pub(crate) fn of(kind: AllocationKind, sizes: &[Size], filled: Filled, hopeless: bool) -> AllocationRun {
-        AllocationRun { kind, sizes: sizes.to_vec(), totals: Totals::of(&filled.cluster), filled, hopeless }
+        let totals = Totals::of(&filled.cluster);
+        AllocationRun { kind, sizes: sizes.to_vec(), totals, filled, hopeless, proof: None }
+    }
+
+    /// The same with an upper bound of the number of instances.
+    pub(crate) fn with_bound(self, most: Option<usize>) -> AllocationRun {
+        let proof = CapacityProof { most, placed: self.allocated() };
+        AllocationRun { proof: Some(proof), ..self }
     }
 
     /// Number of instances that were placed.

@@ -69,7 +69,7 @@ pub(crate) fn request(start: &FillStart, run: &AllocationRun) -> Vec<String> {
     lines.lines()
 }
 
-/// The result of an allocation: `TRL_*`, `TSPEC` and `KM_*`, or `FIN_*` and `ALLOC_*`.
+/// The result of an allocation: `TRL_*`, `TSPEC` and `KM_*`, or `FIN_*` and `ALLOC_*`, with the bound if it was asked for.
 pub(crate) fn result(start: &FillStart, run: &AllocationRun) -> Vec<String> {
     let mut lines = assignments();
     match run.kind {
@@ -113,6 +113,11 @@ fn standard(lines: &mut Assignments, start: &FillStart, run: &AllocationRun) {
     lines.push("ALLOC_FAIL_REASON", run.main_reason().as_str().to_uppercase());
     for (kind, count) in run.reasons() {
         lines.push(&format!("ALLOC_{}_CNT", kind.as_str()), count);
+    }
+    if let Some(proof) = &run.proof {
+        // Without a bound, both values are empty.
+        lines.push("ALLOC_BOUND", proof.most.map(|most| most.to_string()).unwrap_or_default());
+        lines.push("ALLOC_GAP", proof.gap().map(|gap| fixed(gap, 8)).unwrap_or_default());
     }
 }
 

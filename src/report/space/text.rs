@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
-use super::{AllocationKind, AllocationRun, FillStart};
-use crate::model::number::fixed;
+use super::{AllocationKind, AllocationRun, CapacityProof, FillStart};
+use crate::model::number::{counted, fixed};
 use crate::report::balance::components::score;
 use crate::report::form::table::Align;
 use crate::search::fill::Size;
@@ -62,11 +62,23 @@ pub(crate) fn result(start: &FillStart, run: &AllocationRun) -> Vec<String> {
             format!("  - {:3} instances allocated", run.allocated()),
         ],
     };
+    lines.extend(run.proof.map(|proof| format!("  - {}", bound(&proof))));
     lines.push(format!("  - most likely failure reason: {}", run.main_reason().as_str()));
     lines.push(format!("  - initial cluster score: {}", score(start.totals.score)));
     lines.push(format!("  -   final cluster score: {}", score(run.totals.score)));
     lines.extend(efficiencies(start, run));
     lines
+}
+
+/// The upper bound of the number of instances, and the gap.
+pub(crate) fn bound(proof: &CapacityProof) -> String {
+    match (proof.most, proof.gap()) {
+        (Some(most), Some(gap)) => {
+            let instances = counted(most, "more instance");
+            format!("no placement holds more than {instances} (gap {}%)", fixed(gap * 100.0, 1))
+        }
+        _ => "no bound is known, because the size takes nothing that is limited".to_owned(),
+    }
 }
 
 fn tiers(start: &FillStart, run: &AllocationRun) -> Vec<String> {

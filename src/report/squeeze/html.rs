@@ -2,7 +2,7 @@
 
 use maud::html;
 
-use super::text::size_text;
+use super::text::{proofs, size_text};
 use crate::model::number::counted;
 use crate::model::{Cluster, Draft, NodeIdx};
 use crate::report::balance::plan::html::PageHead;
@@ -58,8 +58,10 @@ pub(crate) fn section(found: &Squeeze, cluster: &Cluster) -> Option<Section> {
         noun: Some("node"),
     };
     let lacks: Vec<String> = found.plans.iter().filter_map(|plan| lack(plan, cluster)).collect();
+    let proofs = proofs(found, cluster);
     let body = grid.some().map(|table| {
         html! {
+            @for line in &proofs { p { (line) } }
             @for line in &lacks { p class="bad" { (sign(Tone::Bad)) (line) } }
             (table)
         }

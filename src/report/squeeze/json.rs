@@ -49,11 +49,21 @@ struct SqueezedGroup {
     offline_candidates: Vec<String>,
     online_candidates: Vec<OnlineCandidate>,
     kept: Vec<KeptNode>,
+    /// Only if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proof: Option<NodeProofView>,
     initial_score: f64,
     final_score: f64,
     steps: Vec<PlanStep>,
     jobsets: Vec<Vec<usize>>,
     commands: Vec<String>,
+}
+
+/// Lower bound of the number of online nodes.
+#[derive(Debug, Clone, Serialize)]
+struct NodeProofView {
+    fewest: usize,
+    online: usize,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -117,17 +127,23 @@ pub(crate) fn document<E>(
         idle: found.plans.iter().all(GroupPlan::is_idle),
         summary: summary(&planned(found, cluster), Tense::Planned),
         stopped: found.stopped,
-        groups: found.plans.iter().map(|plan| group(cluster, plan, commands)).collect::<Result<_, _>>()?,
+        groups: found
+            .plans
+            .iter()
+            .map(|plan| group(cluster, found, plan, commands))
+            .collect::<Result<_, _>>()?,
     })
 }
 
 fn group<E>(
     cluster: &Cluster,
+    found: &Squeeze,
     plan: &GroupPlan,
     commands: &SqueezeCommands<'_, E>,
 ) -> Result<SqueezedGroup, E> {
     let cluster = plan.start(cluster);
     let there = cluster.group(plan.group);
+    let proof = found.proofs.iter().find(|proof| proof.group == plan.group);
     Ok(SqueezedGroup {
         name: there.name.clone(),
         uuid: there.uuid.clone(),
@@ -142,6 +158,7 @@ fn group<E>(
         offline_candidates: node_names(cluster, &plan.offline_candidates),
         online_candidates: plan.online_candidates.iter().map(|s| candidate(cluster, s)).collect(),
         kept: plan.kept.iter().map(|k| kept(cluster, k)).collect(),
+        proof: proof.map(|proof| NodeProofView { fewest: proof.fewest, online: proof.online }),
         initial_score: plan.initial_score,
         final_score: plan.final_score,
         steps: steps(cluster, &plan.steps, commands.of_step)?,

@@ -8,7 +8,7 @@ use crate::plan::opcode::PowerCommand;
 use crate::plan::switching::Switching;
 use crate::report::why::words::{EXPOSED, hindrance_words, node_text};
 use crate::search::squeeze::standby::SizeSource;
-use crate::search::squeeze::{Decision, GroupPlan, Squeeze, Standby};
+use crate::search::squeeze::{Decision, GroupPlan, NodeProof, Squeeze, Standby};
 
 /// Maximum length of a line for people, in characters.
 const LINE: usize = 400;
@@ -82,6 +82,20 @@ fn section(plan: &GroupPlan, cluster: &Cluster, style: Style) -> Vec<String> {
         lines.push("Onlining all nodes will not yield enough capacity".to_owned());
     }
     lines
+}
+
+/// The lower bounds of the numbers of online nodes: one line a group.
+pub(crate) fn proofs(found: &Squeeze, cluster: &Cluster) -> Vec<String> {
+    let line = |proof: &NodeProof| {
+        let group = match found.has_several_groups() {
+            true => format!("Group {}: at", cluster.group(proof.group).name),
+            false => "At".to_owned(),
+        };
+        let verb = if proof.online == 1 { "stays" } else { "stay" };
+        let fewest = counted(proof.fewest, "node");
+        printable(&format!("{group} least {fewest} must stay on ({} {verb} on)", proof.online), LINE)
+    };
+    found.proofs.iter().map(line).collect()
 }
 
 /// Planned or completed changes in a group.

@@ -37,6 +37,8 @@ pub(crate) struct HspaceOptions {
     pub accept_existing_errors: bool,
     /// `--standard-alloc`; none for the standard size of the cluster's policy.
     pub standard: Option<Size>,
+    /// Bound the number of instances of the standard allocation.
+    pub proof: bool,
     /// `--tiered-alloc`; none for the largest sizes of the cluster's policy.
     pub tiered: Option<Size>,
 }
@@ -102,6 +104,15 @@ pub(crate) const SPEC: Spec<HspaceOptions> = Spec {
             .otherwise("the largest sizes of the cluster's policy")
             .common()
             .takes("TSPEC", Text, |o, g| alloc_size(g).map(|size| o.tiered = Some(size))),
+        &OptionDef::<HspaceOptions>::added_flag(
+            "proof",
+            "also print how many instances of the fixed size fit at most",
+            |o| o.proof = true,
+        )
+        .more(
+            "No placement holds more, whatever its order; the present instances stay where they are. \
+             The gap is the share of this bound that was not placed. The bound ignores --max-length.",
+        ),
         &SAVE.says("save the cluster after each allocation, as files that begin with FILE"),
         &STATIC_KVM_NODE_MEMORY,
         &TIME_LIMIT.says("end the search after SECONDS").common(),

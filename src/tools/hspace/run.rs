@@ -76,6 +76,10 @@ pub(super) fn run(
     let standard = standard.map_err(no_targets_error)?;
     let standard =
         AllocationRun::of(AllocationKind::Standard, &[request.standard], standard, ground.hopeless);
+    let standard = match options.proof {
+        true => standard.with_bound(ground.most(cluster, request.standard)),
+        false => standard,
+    };
     estimate.report(&standard)?;
     let runs = [&tiered, &standard];
     estimate.output.figures(|sheet| report::space::metrics::tell(sheet, cluster, &runs));

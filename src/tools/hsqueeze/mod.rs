@@ -45,6 +45,8 @@ pub(crate) struct HsqueezeOptions {
     pub target: Option<f64>,
     pub reach: Reach,
     pub max_nodes: Option<usize>,
+    /// Bound the number of nodes that stay on.
+    pub proof: bool,
     pub cooldown: Duration,
     pub standby_data: Option<PathBuf>,
     /// `htools apply`: the approved plan.
@@ -119,6 +121,8 @@ pub(crate) const SPEC: Spec<HsqueezeOptions> = Spec {
             "read the size of nodes that are off from FILE",
         ).more("FILE is a text file that hscan wrote while they were on.").under(Heading::Cluster)
         .takes("FILE", File, |o, g| g.path().map(|path| o.standby_data = path)),
+        &OptionDef::<HsqueezeOptions>::added_flag("proof", "also print how many nodes must stay on at least", |o| o.proof = true)
+            .more("No plan under these rules leaves fewer nodes on. The bound ignores --max-nodes. Groups in which nodes are powered up have none."),
         &[SAVE, PRINT_COMMANDS],
         &VERBOSE,
         &QUIET.says("print one line if there is something to do, and nothing otherwise").added(),

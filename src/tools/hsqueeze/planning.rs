@@ -45,6 +45,7 @@ impl<'a> Planning<'a> {
             left_alone,
             known_sizes: self.known_sizes.clone(),
             swaps: self.swaps(),
+            proof: options.proof,
         }
     }
 
@@ -103,5 +104,6 @@ pub(super) fn show_text(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let style = view::Style { candidates: options.load.verbosity > 1, headers: !options.output.no_headers };
-    Ok(view::text(found, cluster, style).iter().try_for_each(|line| output.line(line))?)
+    let lines = view::text(found, cluster, style).into_iter().chain(view::proofs(found, cluster));
+    Ok(lines.into_iter().try_for_each(|line| output.line(&line))?)
 }

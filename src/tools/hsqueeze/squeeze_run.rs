@@ -332,7 +332,7 @@ impl Planner for SqueezeRun<'_> {
         let Some(next) = self.plan_anew(&current, now) else { return Ok(Break(())) };
         if !self.silent {
             let plans = vec![next.plan.clone()];
-            let found = Squeeze { plans, after: next.before.clone(), stopped: None };
+            let found = Squeeze { plans, after: next.before.clone(), stopped: None, proofs: Vec::new() };
             show_text(self.options, &next.before, &found, self.output)?;
         }
         Ok(if next.plan.is_idle() { Break(()) } else { Continue(next) })

@@ -434,6 +434,8 @@ fn estimates_of_all_samples() {
     let two =
         ["hspace", "-t", "data/groups.data", "--independent-groups", "-l", "5", "--tiered-alloc", "1g,2g,3"];
     compare_estimate(&two, &document(&two, &validator));
+    let proven = ["hspace", "-t", "data/groups.data", "--disk-template", "drbd", "--proof"];
+    compare_estimate(&proven, &document(&proven, &validator));
     let one = document(
         &["hspace", "--simulate", "p,2,0,64g,16,1", "--disk-template", "ext", "-l", "3"],
         &validator,
@@ -495,6 +497,7 @@ fn rolls_list_moves() {
 fn squeezes_say_what_the_text_says() {
     let validator = validator("htools.squeeze-1.json");
     for sample in samples() {
+        document(&["hsqueeze", "-t", sample.to_str().unwrap(), "--proof"], &validator);
         for options in
             [&["--minimal-resources=1"][..], &["--all", "--no-capacity-checks"], &["--minimal-resources=90"]]
         {

@@ -1,6 +1,7 @@
 //! Counts how many more instances fit by filling a copy of the cluster. It uses one size (*standard*), or sizes
 //! that shrink when nothing more fits (*tiered*).
 
+mod bound;
 mod emptying;
 mod filling;
 mod iterate;

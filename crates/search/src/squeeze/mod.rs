@@ -16,6 +16,7 @@ mod candidates;
 mod condense;
 pub mod cooldown;
 mod expand;
+mod fewest;
 mod harm;
 mod reserve;
 mod spindles;
@@ -24,6 +25,7 @@ pub mod standby;
 mod tests;
 mod trial;
 
+pub use fewest::{NodeProof, fewest_online};
 pub use harm::Deterioration;
 pub use reserve::Reserve;
 
@@ -71,6 +73,8 @@ pub struct SqueezeOptions {
     pub known_sizes: Sizes,
     /// The nodes that may be freed after others were brought online.
     pub swaps: Swaps,
+    /// Bound the number of nodes that stay online.
+    pub proof: bool,
 }
 
 /// The nodes that the second plan of a group may free, after a first one that brings nodes online.
@@ -97,6 +101,7 @@ impl Default for SqueezeOptions {
             left_alone: Vec::new(),
             known_sizes: Sizes::default(),
             swaps: Swaps::All,
+            proof: false,
         }
     }
 }
@@ -237,6 +242,8 @@ pub struct Squeeze {
     pub after: Cluster,
     /// Reason for an early end of the search, if there was one. The plans are complete in any case.
     pub stopped: Option<Stopped>,
+    /// Lower bounds of the numbers of online nodes, if they were asked for: of each group in which no node comes online.
+    pub proofs: Vec<NodeProof>,
 }
 
 impl Squeeze {
@@ -311,6 +318,16 @@ fn loosened(cluster: &Cluster, reach: Reach) -> Vec<InstanceIdx> {
     }
 }
 
+/// The cluster in which instances are free to move that `reach` allows to copy; `None` if there are none.
+fn loosened_cluster(cluster: &Cluster, reach: Reach) -> Option<Cluster> {
+    let loosened = loosened(cluster, reach);
+    (!loosened.is_empty()).then(|| {
+        let mut free = Draft::of(cluster);
+        free.set_immobile(&loosened, None);
+        free.into_cluster()
+    })
+}
+
 /// Plans each of some groups. If the number of nodes is limited, groups that need more nodes come first.
 pub fn squeeze(cluster: &Cluster, groups: &[GroupIdx], options: &SqueezeOptions) -> Squeeze {
     squeeze_watched(
@@ -330,11 +347,7 @@ pub fn squeeze_watched(
 ) -> Squeeze {
     let out_of_reach = out_of_reach(cluster, options.reach);
     let loosened = loosened(cluster, options.reach);
-    let free = (!loosened.is_empty()).then(|| {
-        let mut free = Draft::of(cluster);
-        free.set_immobile(&loosened, None);
-        free.into_cluster()
-    });
+    let free = loosened_cluster(cluster, options.reach);
     let cluster = free.as_ref().unwrap_or(cluster);
     let mut after = Draft::of(cluster);
     harm::hold(&mut after, &out_of_reach);
@@ -370,5 +383,6 @@ pub fn squeeze_watched(
     for plan in &plans {
         standby::retag(&mut after, plan);
     }
-    Squeeze { plans, after, stopped: scopes.iter().find_map(trial::GroupScope::stopped) }
+    let proofs = if options.proof { fewest::proofs(&scopes, &plans, &after) } else { Vec::new() };
+    Squeeze { plans, after, stopped: scopes.iter().find_map(trial::GroupScope::stopped), proofs }
 }

@@ -332,6 +332,8 @@ fn assert_kept(before: &Cluster, after: &Cluster, plan: &GroupPlan, options: &Sq
     if options.capacity_checks && !at_risk().iter().any(online) {
         assert_eq!(target.unusable(after, &nodes, &mut None), None);
     }
+    let stay = nodes.iter().filter(|n| !after.node(**n).spec.offline).count();
+    assert!(fewest_online(before, plan.group, options) <= stay, "the bound is above a plan");
     for node in after.nodes.iter().filter(|n| !n.spec.offline) {
         let before = before.node(node.spec.idx).state.ledger.n1_fail;
         assert!(before || !node.state.ledger.n1_fail, "{} fails N+1", node.spec.name);

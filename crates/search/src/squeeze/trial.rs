@@ -108,6 +108,11 @@ impl<'c> GroupScope<'c> {
         found
     }
 
+    /// Returns true if a node could not be emptied at the start.
+    pub(super) fn is_at_risk(&self, node: NodeIdx) -> bool {
+        self.at_risk.contains(&node) || self.loosely_at_risk.contains(&node)
+    }
+
     /// Returns true if a search that could go on must end.
     pub(super) fn has_to_end(&self) -> bool {
         let reached = self.watch.deadline.reached();
