@@ -144,7 +144,7 @@ fn group<E>(
         kept: plan.kept.iter().map(|k| kept(cluster, k)).collect(),
         initial_score: plan.initial_score,
         final_score: plan.final_score,
-        steps: steps(cluster, &plan.steps, commands.of_step)?,
+        steps: steps(cluster, &plan.steps, &[], commands.of_step)?,
         jobsets: jobsets(&jobset::jobsets(cluster, &plan.steps)),
         commands: (commands.of_plan)(plan)?,
     })
