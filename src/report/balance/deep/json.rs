@@ -21,7 +21,6 @@ pub(crate) struct DeepView {
     /// The best placement for each number of moved instances, if it beats those for smaller numbers.
     line: Vec<LineView>,
     /// Moves of the chosen placement with `--pareto`, the cheapest to leave out first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     moves: Vec<PricedMoveView>,
     /// Instances that are moved once more, to make room on the way.
     detours: Vec<String>,
@@ -55,7 +54,6 @@ struct PricedMoveView {
     from: Nodes,
     to: Nodes,
     /// How much worse the score is without it; none if the others do not fit then.
-    #[serde(skip_serializing_if = "Option::is_none")]
     price: Option<f64>,
 }
 
