@@ -27,8 +27,8 @@ fn plans(cluster: &Cluster, options: BalanceOptions) -> impl Iterator<Item = Pla
 /// The cluster after all steps but those of `left`; none if one of them is not possible then.
 fn replayed(cluster: &Cluster, steps: &[Step], left: InstanceIdx, rules: &MoveRules) -> Option<Cluster> {
     let mut draft = Draft::of(cluster);
-    let others = steps.iter().filter(|step| step.instance != left);
-    others.map(|step| perform_step(&mut draft, step, rules)).collect::<Result<(), _>>().ok()?;
+    let mut others = steps.iter().filter(|step| step.instance != left);
+    others.try_for_each(|step| perform_step(&mut draft, step, rules)).ok()?;
     Some(draft.into_cluster())
 }
 
