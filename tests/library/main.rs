@@ -31,6 +31,7 @@ mod outside;
 mod pacemaker;
 mod placements;
 mod pools;
+mod prices;
 mod properties;
 mod releases;
 mod reserve;

@@ -157,7 +157,7 @@ fn completion_list() {
         .and(contains("\n--mond choices=yes,no\n"))
         .and(contains(
             "\n--priority choices=low,normal,high\n--simulate string\n--weights string\n--affinity-weight float\n--json none\n--metrics none\n--report none\n--summary none\n--colour choices=always,never,auto\n--explain none\n\
-             --deep none\n--max-moves integer\n--max-data string\n\
+             --prices none\n--without-step integer\n--deep none\n--max-moves integer\n--max-data string\n\
                  --min-move-gain float\n--pareto none\n--svg none\n--effort integer\n--repair-only none\n--evacuate onenode\n--merge none\n\
                  --allow-interruptions none\n--allow-overcommit-during-migration none\n\
                  --time-limit float\n--yes none\n--journal file\n--resume file\n--json-events file\n\

@@ -31,6 +31,7 @@ mod metrics;
 mod pacemaker;
 mod plans;
 mod pools;
+mod prices;
 mod recorded;
 mod regroup;
 mod reports;

@@ -95,17 +95,24 @@ pub enum Strictness {
     Forced,
     /// All rules except those on memory: for nodes that others are about to leave.
     Crowded,
+    /// No rules: for instances that are left where they were.
+    Unbound,
 }
 
 impl Strictness {
     /// Tells if rules beyond physical limits apply.
     fn is_strict(self) -> bool {
-        self != Strictness::Forced
+        matches!(self, Strictness::Strict | Strictness::Crowded)
     }
 
     /// Tells if memory rules apply.
     fn asks_for_memory(self) -> bool {
-        self != Strictness::Crowded
+        matches!(self, Strictness::Strict | Strictness::Forced)
+    }
+
+    /// Tells if any rule applies.
+    fn binds(self) -> bool {
+        self != Strictness::Unbound
     }
 }
 
@@ -244,7 +251,8 @@ impl Ledger {
         tags: TagArrival,
         strictness: Strictness,
     ) -> Result<Ledger, Rule> {
-        if let Some(rule) = spec.barrier(instance) {
+        let binds = strictness.binds();
+        if let Some(rule) = spec.barrier(instance).filter(|_| binds) {
             return Err(rule);
         }
         let (strict, memory) = (strictness.is_strict(), strictness.asks_for_memory());
@@ -271,9 +279,9 @@ impl Ledger {
         let local = instance.template.uses_local_storage();
         first_broken([
             (memory && new.mem_unallocated(spec) <= Mib::ZERO, Rule::Memory),
-            (local && new.disk_free <= Mib::ZERO, Rule::Disk),
+            (binds && local && new.disk_free <= Mib::ZERO, Rule::Disk),
             (strict && local && new.disk_free < spec.disk_low, Rule::DiskReserve),
-            (local && spec.exclusive_storage && new.spindles_free < 0, Rule::Spindles),
+            (binds && local && spec.exclusive_storage && new.spindles_free < 0, Rule::Spindles),
             (strict && local && new.spindles_used > spec.spindle_limit, Rule::SpindleRatio),
             (strict && memory && new.n1_fail && !self.n1_fail, Rule::Redundancy),
             (strict && memory && new.lacks_more_than(&self, spec), Rule::JointReserve),
@@ -336,12 +344,13 @@ impl Ledger {
         }
         new.update_n1(spec);
 
-        let missing_disk = disk == DiskCheck::Needed && new.disk_free <= Mib::ZERO;
+        let binds = strictness.binds();
+        let missing_disk = binds && disk == DiskCheck::Needed && new.disk_free <= Mib::ZERO;
         first_broken([
             (!instance.template.has_secondary(), Rule::NotMirrored),
             (missing_disk, Rule::Disk),
             (strict && new.disk_free < spec.disk_low, Rule::DiskReserve),
-            (spec.exclusive_storage && new.spindles_free < 0, Rule::Spindles),
+            (binds && spec.exclusive_storage && new.spindles_free < 0, Rule::Spindles),
             (strict && new.spindles_used > spec.spindle_limit, Rule::SpindleRatio),
             (strict && memory && need >= new.mem_unallocated(spec), Rule::MemoryForFailover),
             (strict && memory && new.n1_fail && !self.n1_fail, Rule::Redundancy),

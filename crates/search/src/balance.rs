@@ -10,6 +10,7 @@ pub mod deep;
 pub mod effect;
 pub mod explain;
 mod likeness;
+pub mod price;
 mod run;
 pub(crate) mod shape;
 mod survivor;

@@ -2,6 +2,7 @@
 //! touches.
 
 mod ends;
+mod put;
 
 pub(crate) use ends::Ends;
 

@@ -7,3 +7,4 @@ pub(crate) mod group_plans;
 pub(crate) mod metrics;
 pub(crate) mod pareto;
 pub(crate) mod plan;
+pub(crate) mod prices;

@@ -161,7 +161,7 @@ fn group<E>(
         proof: proof.map(|proof| NodeProofView { fewest: proof.fewest, online: proof.online }),
         initial_score: plan.initial_score,
         final_score: plan.final_score,
-        steps: steps(cluster, &plan.steps, commands.of_step)?,
+        steps: steps(cluster, &plan.steps, &[], commands.of_step)?,
         jobsets: jobsets(&jobset::jobsets(cluster, &plan.steps)),
         commands: (commands.of_plan)(plan)?,
     })

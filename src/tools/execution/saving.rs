@@ -188,7 +188,7 @@ mod tests {
     use crate::tools::TOOLS;
 
     /// Options of tools that save plans, but that a saved plan does not record.
-    const NOT_IN_PLANS: [&str; 71] = [
+    const NOT_IN_PLANS: [&str; 73] = [
         "arrivals",
         "colour",
         "commands",
@@ -224,6 +224,7 @@ mod tests {
         "pareto",
         "poisson",
         "power-command",
+        "prices",
         "print-commands",
         "print-instances",
         "print-nodes",
@@ -258,6 +259,7 @@ mod tests {
         "version",
         "wait-limit",
         "with-reasons",
+        "without-step",
         "xml-file",
         "yes",
     ];

@@ -12,10 +12,12 @@ use crate::report::balance::components::{components, score};
 use crate::report::balance::deep::text as deep;
 use crate::report::balance::metrics::BalanceFigures;
 use crate::report::balance::plan::json::EndingView;
+use crate::report::balance::prices::{PricedMove, cheapest_first, price_table};
 use crate::score::Components;
 use crate::search::Stopped;
 use crate::search::balance::InitialScore;
 use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
+use crate::search::balance::price::prices_of_placements;
 
 /// A group after its search.
 pub(super) struct Balanced {
@@ -37,6 +39,10 @@ pub(super) struct Balanced {
     pub stopped: Option<Stopped>,
     /// Result of the deep search, if there was one.
     pub deep: Option<DeepPlan>,
+    /// Prices of the steps, if they are shown.
+    pub prices: Vec<Option<f64>>,
+    /// Prices of the moves of the chosen placement with `--pareto`, the cheapest first, if they are shown.
+    pub priced_moves: Vec<PricedMove>,
     totals: (Mib, Mib),
 }
 
@@ -116,6 +122,8 @@ pub(super) fn begin(
         jobsets: Vec::new(),
         stopped: None,
         deep: None,
+        prices: Vec::new(),
+        priced_moves: Vec::new(),
         totals,
         scope,
     })
@@ -140,12 +148,15 @@ pub(super) fn search_group(
     watch: &BalanceWatch<'_>,
     text: &mut Text<'_>,
 ) -> anyhow::Result<Balanced> {
-    let Searched { steps, last, stopped, deep } = search(options, cluster, &balanced.scope, watch, text)?;
+    let Searched { steps, last, stopped, deep, prices } =
+        search(options, cluster, &balanced.scope, watch, text)?;
     balanced.last = last;
     balanced.jobsets = jobsets(cluster, &steps);
     balanced.ending = if steps.is_empty() { EndingView::NoSolution } else { EndingView::Improved };
     (balanced.steps, balanced.stopped) = (steps, stopped);
     balanced.deep = deep;
+    balanced.prices = prices;
+    balanced.priced_moves = balanced.chosen_moves(options, cluster);
     balanced.report(options, cluster, text)?;
     Ok(balanced)
 }
@@ -174,12 +185,37 @@ impl Balanced {
         self.deep.as_ref().is_none_or(DeepPlan::is_complete)
     }
 
+    /// Moves of the chosen placement with their prices, if they are shown with `--pareto`. The cluster is still in
+    /// its state before them.
+    fn chosen_moves(&self, options: &HbalOptions, cluster: &Cluster) -> Vec<PricedMove> {
+        let Some(DeepPlan { found: DeepFound::Best(found), .. }) =
+            self.deep.as_ref().filter(|_| options.pareto && options.wants_prices())
+        else {
+            return Vec::new();
+        };
+        let placements = &found.best().placements;
+        let prices = prices_of_placements(cluster, placements, &options.balance.rules);
+        let priced = placements.iter().zip(prices).map(|((instance, to), price)| PricedMove {
+            instance: *instance,
+            to: *to,
+            price,
+        });
+        let mut moves: Vec<PricedMove> = priced.collect();
+        cheapest_first(&mut moves);
+        moves
+    }
+
     fn report(&self, options: &HbalOptions, cluster: &Cluster, text: &mut Text<'_>) -> anyhow::Result<()> {
         let level = options.load.verbosity;
         if let Some(DeepPlan { found: DeepFound::Best(found), .. }) =
             self.deep.as_ref().filter(|_| options.pareto)
         {
-            return deep::pareto(found).iter().try_for_each(|line| text.line(line));
+            deep::pareto(found).iter().try_for_each(|line| text.line(line))?;
+            if options.prices && !self.priced_moves.is_empty() {
+                text.line("Moves of the chosen placement, the cheapest to leave out first:")?;
+                price_table(&self.priced_moves, cluster).iter().try_for_each(|line| text.line(line))?;
+            }
+            return Ok(());
         }
         let (first, last) = (self.initial.score(), self.last.score());
         let idle = self.steps.is_empty() && options.mends() && self.is_complete();

@@ -39,6 +39,10 @@ pub(super) fn check(options: &HbalOptions) -> anyhow::Result<()> {
         "option --evacuate works on one node group; it cannot be given with --worst-group or --all-groups"
     );
     ensure!(
+        !several || options.without_steps.is_empty(),
+        "option --without-step works on one node group; it cannot be given with --worst-group or --all-groups"
+    );
+    ensure!(
         !several || !options.svg,
         "option --svg shows one node group; it cannot be given with --worst-group or --all-groups"
     );

@@ -10,6 +10,7 @@ mod scope;
 mod search;
 mod several;
 mod views;
+mod without;
 
 use super::cli::option::ArgumentKind;
 use super::cli::{Heading, OptionDef, Spec, example};
@@ -41,6 +42,10 @@ pub(crate) struct HbalOptions {
     pub pareto: bool,
     /// True if `--pareto` draws an SVG picture.
     pub svg: bool,
+    /// `--prices`: show the price of each step.
+    pub prices: bool,
+    /// `--without-step`: numbers of steps, from 1.
+    pub without_steps: Vec<usize>,
     pub max_moves: Option<u64>,
     pub max_data: Option<Mib>,
     /// `--min-move-gain`: minimum gain in score for each moved instance.
@@ -61,6 +66,11 @@ impl HbalOptions {
     /// Returns true if hbal fixes violations or empties nodes instead of balancing.
     fn mends(&self) -> bool {
         self.repair_only || !self.emptied.is_empty()
+    }
+
+    /// Returns true if the prices of steps are shown.
+    fn wants_prices(&self) -> bool {
+        self.prices || self.output.json || self.output.report.is_some()
     }
 
     /// Returns true if hbal searches all moves together instead of step by step.
@@ -126,6 +136,20 @@ pub(crate) const SPEC: Spec<HbalOptions> = Spec {
             .takes("INSTANCE", ArgumentKind::None, |o, g| {
                 g.string().map(|instance| o.explain.push(instance))
             }),
+        &OptionDef::<HbalOptions>::added_flag(
+            "prices",
+            "show for each step how much worse the score is without it",
+            |o| o.prices = true,
+        )
+        .more("With --pareto, for each move of the chosen placement.")
+        .under(Heading::Output),
+        &OptionDef::<HbalOptions>::addition("without-step", "leave out step N of this plan, and plan anew")
+            .more(
+                "N is its number in the plan without this option. Its instance stays where it is. \
+                 May be repeated.",
+            )
+            .under(Heading::Limits)
+            .takes("N", ArgumentKind::Integer, |o, g| some(g).map(|number| o.without_steps.push(number))),
         &DEEP,
         &OptionDef::<HbalOptions>::addition("max-moves", "move at most N instances, with --deep")
             .under(Heading::Limits)
@@ -205,6 +229,8 @@ pub(crate) fn run(options: HbalOptions) -> anyhow::Result<ExitStatus> {
 
 fn balance_or_resume(options: &HbalOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     pacemaker::check(&options.cib, &options.load, Some(&options.execution), &options.output)?;
+    let without = ("without-step", !options.without_steps.is_empty());
+    one_form(&[without, ("resume", options.execution.resume.is_some())])?;
     let status = if let Some(journal) = &options.execution.resume {
         execution::resume(&execute::context(options), journal, output)
     } else {
@@ -216,6 +242,9 @@ fn balance_or_resume(options: &HbalOptions, output: &mut Output) -> anyhow::Resu
         others
             .iter()
             .try_for_each(|other| one_form(&[("report", options.output.report.is_some()), *other]))?;
+        let explain = ("explain", !options.explain.is_empty());
+        one_form(&[without, explain])?;
+        one_form(&[("prices", options.prices), explain])?;
         let as_json = options.output.json && options.execution.prints_document();
         let plan = ("print-plan", options.execution.print_plan.is_some());
         one_form(&[plan, ("json", as_json), ("pareto", options.pareto)])?;
@@ -242,8 +271,9 @@ fn balance(
     cib: Option<&CibOrigin>,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    let plan = |cluster, output: &mut Output| run::run(options, cluster, cib, output);
-    execution::plan_and_execute(&execute::context(options), cluster, plan, output)
+    let (options, cluster) = without::steps_left_out(options, cluster, output)?;
+    let plan = |cluster, output: &mut Output| run::run(&options, cluster, cib, output);
+    execution::plan_and_execute(&execute::context(&options), cluster, plan, output)
 }
 
 /// Makes a plan first, as Ganeti's job client is not asked to carry it out.

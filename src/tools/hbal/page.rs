@@ -32,7 +32,9 @@ impl HbalPage<'_> {
         reporting::write(SPEC.name, &options.output, || {
             let (before, after) = (self.before.0, self.after.0);
             let emptied = emptied(options, before)?;
-            let moves = PlannedMove::all(&mut Draft::of(before), self.steps, &emptied);
+            let mut moves = PlannedMove::all(&mut Draft::of(before), self.steps, &emptied);
+            let prices = self.found.iter().flat_map(|found| &found.prices);
+            moves.iter_mut().zip(prices).for_each(|(planned, price)| planned.price = *price);
             let report = PlanReport {
                 before: self.before,
                 after: self.after,

@@ -217,12 +217,17 @@ fn document(
     let moved: &[NodeIdx] = if found.steps.is_empty() { &[] } else { &found.scope.nodes };
     Ok(PlanDocument {
         stopped: found.stopped,
-        deep: found.deep.as_ref().map(|deep| DeepView::of(deep, cluster)),
+        deep: found.deep.as_ref().map(|deep| DeepView::of(deep, &found.priced_moves, cluster)),
         group: Some(group),
         initial_score: Some(json::Score::of(&found.initial)),
         unavoidable_score: Some(found.unavoidable),
         final_score: Some(json::Score::of(&found.last)),
-        steps: report::balance::plan::json::steps(cluster, &found.steps, step_commands(cluster, cib))?,
+        steps: report::balance::plan::json::steps(
+            cluster,
+            &found.steps,
+            &found.prices,
+            step_commands(cluster, cib),
+        )?,
         jobsets: report::balance::plan::json::jobsets(&found.jobsets),
         nodes_after: NodesView::of(cluster, moved),
         ..PlanDocument::new(found.ending, state)

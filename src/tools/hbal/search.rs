@@ -14,6 +14,7 @@ use crate::model::{Cluster, Draft, InstanceIdx, NodeIdx, Placement, Step};
 use crate::plan::command::notation;
 use crate::report::balance::components::score;
 use crate::report::balance::deep::text::conceded;
+use crate::report::balance::prices::{PRICE_LEGEND, price_text};
 use crate::report::form::table::Align;
 use crate::score::{Board, Components};
 use crate::search::balance::deep;
@@ -21,6 +22,7 @@ use crate::search::balance::deep::headway::{DeepWatch, SearchProgress};
 use crate::search::balance::deep::merge::merged;
 use crate::search::balance::deep::order::OrderedSteps;
 use crate::search::balance::deep::plan::{DeepGoal, DeepPlan, plan};
+use crate::search::balance::price::prices;
 use crate::search::balance::{Balancing, run_watched};
 use crate::search::moves::perform_step;
 use crate::search::{Balancer, Deadline, Stopped, Tally};
@@ -44,6 +46,8 @@ pub(super) struct Searched {
     pub stopped: Option<Stopped>,
     /// The deep plan that the steps come from; none for a step-by-step search.
     pub deep: Option<DeepPlan>,
+    /// Prices of the steps, if they are shown.
+    pub prices: Vec<Option<f64>>,
 }
 
 /// Searches for the steps that the options request, prints them, and then reports on the search on standard error.
@@ -82,12 +86,13 @@ fn deep_search(
         goal => plan(cluster, nodes, balance, goal, seen),
     };
     drop(progress);
-    columns.print(cluster, &found.ordered.steps, text)?;
+    let prices = wanted_prices(options, cluster, &found.ordered.steps);
+    columns.print(options, cluster, &found.ordered.steps, &prices, text)?;
     if let Some(stopped) = found.stopped {
         text.output.error_line(&early_end(stopped, found.ordered.steps.len()))?;
     }
     let (steps, last) = (found.ordered.steps.clone(), found.last.clone());
-    Ok(Searched { steps, last, stopped: found.stopped, deep: Some(found) })
+    Ok(Searched { steps, last, stopped: found.stopped, deep: Some(found), prices })
 }
 
 /// Searches step by step and prints each step as it is found.
@@ -105,11 +110,11 @@ fn step_by_step(
     let observe = |balancer: &Balancer<'_>, steps: &[Step]| -> anyhow::Result<()> {
         let Some(step) = steps.last() else { return Ok(()) };
         progress.step(steps.len(), step.score);
-        if options.merge {
-            // Merging may replace these steps.
+        if options.merge || options.prices {
+            // Merging may replace these steps, and prices are known at the end.
             return Ok(());
         }
-        let line = columns.line(balancer.cluster(), steps.len(), step);
+        let line = columns.line(balancer.cluster(), steps.len(), step, None);
         progress.with_line_hidden(|| {
             text.line(line)?;
             // The reader should see each step as it is found.
@@ -127,15 +132,25 @@ fn step_by_step(
         text.output.error_line(&summary(steps, took, found.tally))?;
     }
     let Balancing { steps, last, stopped, .. } = found;
-    let found = Searched { steps, last, stopped, deep: None };
-    let Some(before) = before else { return Ok(found) };
-    let (count, found) = (found.steps.len(), merge(options, before, cluster, scope, found)?);
-    columns.print(cluster, &found.steps, text)?;
+    let mut found = Searched { steps, last, stopped, deep: None, prices: Vec::new() };
+    let count = found.steps.len();
+    if let Some(before) = before {
+        found = merge(options, before, cluster, scope, found)?;
+    }
+    found.prices = wanted_prices(options, cluster, &found.steps);
+    if options.merge || options.prices {
+        columns.print(options, cluster, &found.steps, &found.prices, text)?;
+    }
     if found.steps.len() < count {
         text.line(format!("Merged {} into {}", counted(count, "step"), found.steps.len()))?;
         conceded(cluster, &found.steps).try_for_each(|line| text.line(line))?;
     }
     Ok(found)
+}
+
+/// Prices of the steps, if they are shown; `cluster` is in its state after the last one.
+fn wanted_prices(options: &HbalOptions, cluster: &Cluster, steps: &[Step]) -> Vec<Option<f64>> {
+    if options.wants_prices() { prices(cluster, steps, &options.balance.rules) } else { Vec::new() }
 }
 
 /// Replaces the steps by one move for each instance, if they can be ordered. The cluster is then in the state after
@@ -173,18 +188,31 @@ impl Columns {
         Columns { instance: instance.unwrap_or(0), nodes: 2 * node.unwrap_or(0) + 1 }
     }
 
-    fn print(&self, cluster: &Cluster, steps: &[Step], text: &mut Text<'_>) -> anyhow::Result<()> {
-        (1..).zip(steps).try_for_each(|(number, step)| text.line(self.line(cluster, number, step)))
+    /// Prints all steps, with their prices if the options ask for them.
+    fn print(
+        &self,
+        options: &HbalOptions,
+        cluster: &Cluster,
+        steps: &[Step],
+        prices: &[Option<f64>],
+        text: &mut Text<'_>,
+    ) -> anyhow::Result<()> {
+        let prices: &[Option<f64>] = if options.prices { prices } else { &[] };
+        for (at, step) in steps.iter().enumerate() {
+            text.line(self.line(cluster, at + 1, step, prices.get(at)))?;
+        }
+        if prices.is_empty() { Ok(()) } else { text.line(PRICE_LEGEND) }
     }
 
-    fn line(&self, cluster: &Cluster, number: usize, step: &Step) -> String {
+    fn line(&self, cluster: &Cluster, number: usize, step: &Step, price: Option<&Option<f64>>) -> String {
         let alias = |n: NodeIdx| cluster.node(n).spec.alias();
         let nodes = |p: Placement| match p.secondary {
             Some(s) => format!("{}:{}", alias(p.primary), alias(s)),
             None => alias(p.primary).to_owned(),
         };
+        let price = price.map(|price| format!(" price={:<11}", price_text(*price))).unwrap_or_default();
         format!(
-            "  {number:3}. {} {} => {} {:>12} a={}",
+            "  {number:3}. {} {} => {} {:>12}{price} a={}",
             Align::Left.pad(cluster.instance(step.instance).alias(), self.instance),
             Align::Left.pad(&nodes(step.from), self.nodes),
             Align::Left.pad(&nodes(step.to), self.nodes),

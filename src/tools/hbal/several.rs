@@ -171,8 +171,9 @@ impl GroupsRun<'_> {
             text.output.error_line("There was no time left for some of the node groups")?;
         }
         let document = |state| {
-            let steps =
-                report::balance::plan::json::steps(cluster, &steps, step_commands(cluster, text.cib))?;
+            let prices: Vec<Option<f64>> = found().flat_map(|found| &found.prices).copied().collect();
+            let commands = step_commands(cluster, text.cib);
+            let steps = report::balance::plan::json::steps(cluster, &steps, &prices, commands)?;
             anyhow::Ok(Printout::of(document(choice, cluster, &groups, steps, &jobsets, stopped, state)))
         };
         let document = state.map(document).transpose()?;
@@ -325,7 +326,8 @@ fn document(
                 found.map_or(&group.start.initial_score.components, |found| &found.last),
             ),
             steps: numbers,
-            deep: found.and_then(|found| found.deep.as_ref()).map(|deep| DeepView::of(deep, cluster)),
+            deep: found
+                .and_then(|found| Some(DeepView::of(found.deep.as_ref()?, &found.priced_moves, cluster))),
         }
     };
     let moved = groups.iter().filter(|group| !group.steps().is_empty());

@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::text::{gap, stuck_because};
 use crate::model::Cluster;
-use crate::report::form::json::{instance_names, node_name};
+use crate::report::balance::prices::PricedMove;
+use crate::report::form::json::{Nodes, instance_names, node_name};
 use crate::report::why::json::RefusingNodeView;
 use crate::report::why::words::hold_words;
 use crate::search::balance::deep::LinePoint;
@@ -19,6 +20,8 @@ pub(crate) struct DeepView {
     optimal: Option<bool>,
     /// The best placement for each number of moved instances, if it beats those for smaller numbers.
     line: Vec<LineView>,
+    /// Moves of the chosen placement with `--pareto`, the cheapest to leave out first.
+    moves: Vec<PricedMoveView>,
     /// Instances that are moved once more, to make room on the way.
     detours: Vec<String>,
     /// Instances that stay on their nodes, because no order of moves is possible with them.
@@ -44,6 +47,16 @@ struct LineView {
     chosen: bool,
 }
 
+/// Move of the chosen placement.
+#[derive(Debug, Clone, Serialize)]
+struct PricedMoveView {
+    instance: String,
+    from: Nodes,
+    to: Nodes,
+    /// How much worse the score is without it; none if the others do not fit then.
+    price: Option<f64>,
+}
+
 #[derive(Debug, Clone, Serialize)]
 struct StuckView {
     instance: String,
@@ -64,12 +77,20 @@ struct AilingView {
 }
 
 impl DeepView {
-    pub(crate) fn of(plan: &DeepPlan, cluster: &Cluster) -> DeepView {
+    /// `moves` are those of the chosen placement, if they are not steps of a plan.
+    pub(crate) fn of(plan: &DeepPlan, moves: &[PricedMove], cluster: &Cluster) -> DeepView {
+        let priced = |priced: &PricedMove| PricedMoveView {
+            instance: cluster.instance(priced.instance).name.clone(),
+            from: Nodes::of(cluster, cluster.instance(priced.instance).placement()),
+            to: Nodes::of(cluster, priced.to),
+            price: priced.price,
+        };
         let mut view = DeepView {
             bound: None,
             gap: None,
             optimal: None,
             line: Vec::new(),
+            moves: moves.iter().map(priced).collect(),
             detours: instance_names(cluster, &plan.ordered.detours),
             given_up: instance_names(cluster, &plan.ordered.given_up),
             complete: plan.is_complete(),

@@ -109,6 +109,10 @@ pub(crate) struct PlanStep {
     from: Nodes,
     to: Nodes,
     score: f64,
+    /// How much worse the final score is without the moves of the instance; null if the others do not fit then.
+    /// Absent if the plan has no prices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price: Option<Option<f64>>,
     /// Memory missing on the new primary node until other instances have left it, in MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     lacking: Option<i64>,
@@ -118,13 +122,14 @@ pub(crate) struct PlanStep {
     commands: Vec<String>,
 }
 
-/// The steps of a plan, each with its commands from `commands`.
+/// The steps of a plan, each with its price, if known, and its commands from `commands`.
 ///
 /// # Errors
 /// Those of `commands`.
 pub(crate) fn steps<E>(
     cluster: &Cluster,
     steps: &[Step],
+    prices: &[Option<f64>],
     commands: impl Fn(&Step) -> Result<Vec<String>, E>,
 ) -> Result<Vec<PlanStep>, E> {
     let row = |(number, step): (usize, &Step)| {
@@ -139,6 +144,7 @@ pub(crate) fn steps<E>(
             from: Nodes::of(cluster, step.from),
             to: Nodes::of(cluster, step.to),
             score: step.score,
+            price: prices.get(number - 1).copied(),
             lacking: Some(step.concession.memory().0).filter(|memory| *memory > 0),
             stopped: match step.concession {
                 Concession::Interruption { stopped, .. } => Some(cluster.instance(stopped).name.clone()),

@@ -55,6 +55,8 @@ pub(crate) struct PlannedMove {
     pub step: Step,
     /// Decrease of the figure that the plan minimises, if known.
     pub gain: Option<f64>,
+    /// How much worse the final figure is without the moves of the instance, if known.
+    pub price: Option<f64>,
     /// Purpose.
     pub purpose: String,
 }
@@ -72,7 +74,7 @@ impl PlannedMove {
                 (None, Some(metric)) => PURPOSES[metric].to_owned(),
                 (None, None) => "makes room".to_owned(),
             };
-            PlannedMove { step: *step, gain: effect.map(|effect| effect.gain), purpose }
+            PlannedMove { step: *step, gain: effect.map(|effect| effect.gain), price: None, purpose }
         };
         steps.iter().zip(effects).map(known).collect()
     }
@@ -117,6 +119,7 @@ impl StepRows<'_> {
                 ("What is done", Align::Left),
             ],
             if self.has_gains() { &gains[..] } else { &[] },
+            if self.has_prices() { &[("Price", Align::Right)] } else { &[] },
             &[("Disk", Align::Right), ("Takes", Align::Right), (self.last_title(), Align::Left)],
         ];
         let columns = columns.concat();
@@ -136,6 +139,9 @@ impl StepRows<'_> {
         html! {
             p class="legend" {
                 @if has_secondaries { span { "node1:node3: primary node, secondary node" } }
+                @if self.has_prices() {
+                    span { "Price: how much worse the score is without the moves of the instance" }
+                }
                 @if self.table.is_some() { span { "Takes: estimated" } }
             }
         }
@@ -149,6 +155,11 @@ impl StepRows<'_> {
     /// Tells if the gains of moves are known.
     fn has_gains(&self) -> bool {
         self.moves.iter().any(|planned| planned.gain.is_some())
+    }
+
+    /// Tells if there are prices of moves.
+    fn has_prices(&self) -> bool {
+        self.moves.iter().any(|planned| planned.price.is_some())
     }
 
     /// Rows of all steps, with the known effects of moves.
@@ -258,6 +269,9 @@ impl StepRows<'_> {
         if self.has_gains() {
             let after = row.planned.map(|planned| planned.step.score).filter(|_| gain.is_some());
             cells.extend([gain, after].map(|value| figure(value, |value| fixed(value, 4))));
+        }
+        if self.has_prices() {
+            cells.push(figure(row.planned.and_then(|planned| planned.price), |value| fixed(value, 4)));
         }
         cells.push(figure(Some(row.disk.as_f64()).filter(|mib| *mib > 0.0), amount_of));
         cells.push(figure(row.seconds, estimated));

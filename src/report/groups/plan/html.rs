@@ -39,7 +39,12 @@ pub(crate) fn healing_moves(found: &Redistribution, cluster: &Cluster) -> Vec<Pl
     });
     let moves = healed.flat_map(|(group, steps)| {
         let purpose = format!("heals group {}", cluster.group(group).name);
-        steps.iter().map(move |step| PlannedMove { step: *step, gain: None, purpose: purpose.clone() })
+        steps.iter().map(move |step| PlannedMove {
+            step: *step,
+            gain: None,
+            price: None,
+            purpose: purpose.clone(),
+        })
     });
     moves.collect()
 }
@@ -49,7 +54,7 @@ pub(crate) fn emptying_moves(chosen: Option<&GroupCandidate>, cluster: &Cluster)
     let moves = chosen.into_iter().flat_map(|candidate| {
         let purpose = format!("empties group {}", cluster.group(candidate.group).name);
         let steps = candidate.steps().iter();
-        steps.map(move |step| PlannedMove { step: *step, gain: None, purpose: purpose.clone() })
+        steps.map(move |step| PlannedMove { step: *step, gain: None, price: None, purpose: purpose.clone() })
     });
     moves.collect()
 }
@@ -60,6 +65,7 @@ pub(crate) fn balancing_moves(found: &Balance) -> Vec<PlannedMove> {
     let moves = found.steps.iter().zip(before).map(|(step, before)| PlannedMove {
         step: *step,
         gain: Some(before - step.score),
+        price: None,
         purpose: "evens out load of groups".to_owned(),
     });
     moves.collect()
