@@ -177,7 +177,7 @@ fn options_of_hspace() {
                --spindle-use float\n--simulate string\n-m,--master host\n";
     hspace(&["--help-completion"]).code(0).stderr("").stdout(contains(own).and(contains(
         "\n--machine-readable choices=yes,no\n--max-cpu float\n-l,--max-length integer\n--min-disk float\n\
-         --standard-alloc string\n--tiered-alloc string\n-S,--save none\n--static-kvm-node-memory integer\n\
+         --standard-alloc string\n--tiered-alloc string\n--proof none\n-S,--save none\n--static-kvm-node-memory integer\n\
          --time-limit float\n--weights string\n--json none\n--metrics none\n",
     )));
     hspace(&["--sta"]).code(2).stdout("").stderr(contains("\n      --standard-alloc=STDSPEC  "));

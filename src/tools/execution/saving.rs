@@ -188,7 +188,7 @@ mod tests {
     use crate::tools::TOOLS;
 
     /// Options of tools that save plans, but that a saved plan does not record.
-    const NOT_IN_PLANS: [&str; 73] = [
+    const NOT_IN_PLANS: [&str; 74] = [
         "arrivals",
         "colour",
         "commands",
@@ -229,6 +229,7 @@ mod tests {
         "print-instances",
         "print-nodes",
         "print-plan",
+        "proof",
         "quiet",
         "rapi-cacert",
         "rapi-credentials",
