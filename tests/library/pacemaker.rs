@@ -59,7 +59,7 @@ pub(crate) fn changed() -> BTreeSet<PathBuf> {
 
 /// Clusters with guest nodes.
 pub(crate) fn with_guests() -> BTreeSet<PathBuf> {
-    recorded("guests", 91)
+    recorded("guests", 93)
 }
 
 /// Clusters with remote nodes. Only the consequences for places and changes are known.
@@ -332,7 +332,10 @@ fn guest_nodes_in_unclear_states_are_outside() {
     };
     let after = |resource: &str| with(failed_stop, resource);
     let failed = with(failed_monitor, "vm").replacen(remote, &unmanaged, 1);
+    let promoted = "tests/fixtures/pacemaker/guests/not-promoted-before-the-machine.xml";
+    let promoted = fs::read_to_string(promoted).unwrap().replacen(remote, &unmanaged, 1);
     for (document, reason) in [
+        (promoted, "the machine of a guest node with a promoted resource, which is not managed"),
         (failed, "the machine of a guest node that failed and is not managed"),
         (
             text.replacen(r#"have-quorum="1""#, r#"have-quorum="0""#, 1),

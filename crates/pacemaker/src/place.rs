@@ -232,8 +232,10 @@ impl Placer<'_> {
         // A node in a container counts as soon as its connection has a place.
         let needed = if node.replica { parts.connection } else { parts.machine };
         let [state, of_connection] = [needed, parts.connection].map(|part| &self.progress[part.get()]);
-        let (PlacingState::Done(place), PlacingState::Done(_)) = (state, of_connection) else { return };
-        let has_place = place.is_some();
+        let (PlacingState::Done(place), PlacingState::Done(link)) = (state, of_connection) else { return };
+        // If nobody starts or moves one of both, the connection must have a place beside the VM.
+        let is_managed = [parts.machine, parts.connection].iter().all(|part| self.set.may_manage(*part));
+        let has_place = place.is_some() && (link.is_some() || is_managed);
         let counts = has_place && node.lets_run() && !node.is_given_up();
         self.preference.settle_guest(*host, counts);
         self.wishes.settle_guest(*host, counts);

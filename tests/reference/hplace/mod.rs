@@ -92,22 +92,22 @@ const SPECIAL: [Special; 19] = [
         guests: true,
         losses: true,
         clusters: 60,
-        most: 5,
+        most: 2,
         ..Special::of("that lose nodes, with guest nodes")
     },
     Special {
         bundles: true,
         losses: true,
         clusters: 60,
-        most: 5,
+        most: 2,
         ..Special::of("that lose nodes, with bundles")
     },
-    Special { clones: true, remotes: true, most: 3, ..Special::of("with remote nodes") },
+    Special { clones: true, remotes: true, most: 2, ..Special::of("with remote nodes") },
 ];
 /// Most differences from Pacemaker 3.0 in percent, of clusters without special features and of all others. Not all of its
 /// rules are known (docs/pacemaker-support.md).
 const MOST_OF_3_0: u64 = 1;
-const MOST_SPECIAL_OF_3_0: u64 = 7;
+const MOST_SPECIAL_OF_3_0: u64 = 5;
 /// Most differences shown.
 const SHOWN: usize = 5;
 
@@ -116,7 +116,7 @@ const REFUSED: &str = "more of its instances run than should, and nobody manages
 const MOST_REFUSED: u64 = 5;
 /// The same for clusters with guest nodes.
 const UNCLEAR: &str = "the machine of a guest node";
-const MOST_UNCLEAR: u64 = 35;
+const MOST_UNCLEAR: u64 = 25;
 /// The same for clusters with bundles.
 const UNFOLLOWED: &str = "Unsupported: bundle 'web': a bundle ";
 

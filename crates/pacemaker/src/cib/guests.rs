@@ -7,7 +7,9 @@ use roxmltree::Node;
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::is_true;
-use super::super::working_set::{GuestParts, HostState, Requirement, Resource, Revision, RunCondition};
+use super::super::working_set::{
+    GuestParts, HostState, Requirement, Resource, Revision, RunCondition, Unsupported,
+};
 use super::Reader;
 use super::bundles::CONNECTION_TIME_LIMIT;
 use super::document::{child, children, id};
@@ -31,6 +33,7 @@ pub enum GuestReading {
 /// Reasons why the VM of a guest node is not supported.
 const BLOCKED: &str = "the machine of a guest node that nobody touches before somebody has looked at it";
 const UNMANAGED: &str = "the machine of a guest node that failed and is not managed";
+const PROMOTED_INSIDE: &str = "the machine of a guest node with a promoted resource, which is not managed";
 const WITHOUT_QUORUM: &str = "the machine of a guest node, without quorum";
 const WITHOUT_VM: &str =
     "the machine of a guest node that does not run, while the connection to it has failed";
@@ -228,7 +231,8 @@ impl<'a, 'i> Reader<'a, 'i> {
     fn name_unclear(&mut self, guest: &GuestDraft<'a, 'i>, managed: bool, places: [&RunPlaces; 2]) {
         let in_maintenance = |(host, _): &(HostIdx, RunCondition)| self.set.host(*host).state.maintenance;
         let mut hosts = places.iter().flat_map(|place| &place.active);
-        let is_lost = self.set.host(self.hosts[guest.name]).state.unclean;
+        let is_lost = self.set.host(self.hosts[guest.name]).state.unclean
+            || places[0].active.is_empty() && !places[1].active.is_empty();
         if is_lost && (!managed || hosts.any(in_maintenance)) {
             // Pacemaker waits for a fencing that never comes.
             self.report_unsupported(guest.machine, UNMANAGED);
@@ -244,6 +248,23 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         if self.stop_failed(guest.name) {
             self.report_unsupported(guest.machine, STUCK);
+        }
+    }
+
+    /// Reports the VM of a guest node as unsupported that is not managed, if something failed there so that the node is to be
+    /// fenced, or is promoted there.
+    fn name_held(&mut self, guest: &GuestDraft<'a, 'i>, host: HostIdx) {
+        let is_promoted = |one: &Resource| one.promoted && one.active_hosts().any(|on| on == host);
+        let reason = if self.set.host(host).state.unclean {
+            UNMANAGED
+        } else if self.set.resources.iter().any(is_promoted) {
+            PROMOTED_INSIDE
+        } else {
+            return;
+        };
+        let is_said = |one: &Unsupported| one.id == id(guest.machine) && one.reason == reason;
+        if !self.set.unsupported.iter().any(is_said) {
+            self.report_unsupported(guest.machine, reason);
         }
     }
 
@@ -333,6 +354,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             self.set.hosts[host.get()].guest = Some(GuestParts { machine, connection });
             if self.set.may_manage(connection) {
                 self.tie_to_container(connection, machine);
+            }
+            if ![machine, connection].iter().all(|part| self.set.may_manage(*part)) {
+                self.name_held(&guest, host);
             }
         }
     }
