@@ -74,7 +74,7 @@ pub(crate) fn with_searched_remote_nodes() -> BTreeSet<PathBuf> {
 
 /// Clusters with bundles.
 pub(crate) fn with_bundles() -> BTreeSet<PathBuf> {
-    recorded("bundles", 40)
+    recorded("bundles", 42)
 }
 
 /// Clusters with bundles beside other nodes than members, lost nodes, and constraints that name parts of bundles.

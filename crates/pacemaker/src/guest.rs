@@ -201,4 +201,19 @@ impl WorkingSet {
             }
         }
     }
+
+    /// In an opt-in cluster, shows for the connection to each container that it is kept from the nodes in containers up to
+    /// its own. Otherwise, its scores do not name them.
+    pub(super) fn show_replicas(&mut self) {
+        if self.symmetric {
+            return;
+        }
+        let mut nodes = Vec::new();
+        for inside in self.bundles.iter().flat_map(|bundle| &bundle.replicas).filter_map(|one| one.inside) {
+            nodes.push(inside.host);
+            let Some(parts) = self.hosts[inside.host.get()].guest else { continue };
+            let scores = &mut self.resources[parts.connection.get()].scores;
+            nodes.iter().for_each(|node| scores.set(*node, AllocationScore::MINUS_INFINITY));
+        }
+    }
 }

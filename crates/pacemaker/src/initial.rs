@@ -43,6 +43,7 @@ impl WorkingSet {
         self.add_promotion_wishes(log);
         self.noting(log, ScoreSource::Exclusive, Self::confine);
         self.noting(log, ScoreSource::Guest, Self::keep_from_guests);
+        self.noting(log, ScoreSource::Guest, Self::show_replicas);
         self.noting(log, ScoreSource::Guest, Self::keep_from_strays);
     }
 

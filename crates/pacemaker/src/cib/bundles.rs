@@ -4,10 +4,13 @@ use std::collections::HashMap;
 
 use roxmltree::Node;
 
-use super::super::index::HostIdx;
+use super::super::bundle::{Bundle, Replica};
+use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::leading;
 use super::super::score::AllocationScore;
-use super::super::working_set::{Host, HostState, Requirement, Resource, RunCondition};
+use super::super::working_set::{
+    Colocation, Host, HostState, Requirement, Resource, RunCondition, Unsupported,
+};
 use super::Reader;
 use super::bundle_parameters::{ContainerPlan, ImpliedParameters, container};
 use super::document::{child, children, id};
@@ -26,9 +29,9 @@ pub(super) const CONNECTION_TIME_LIMIT: u64 = 30_000;
 const TIME_LIMIT: u64 = 20_000;
 
 /// Reasons why a bundle is not supported.
-const FROZEN: &str = "a bundle in a cluster without fencing devices that should fence";
+const FROZEN: &str = "a bundle with a lost container, in a cluster without fencing devices that should fence";
 const HEALTH: &str = "a bundle in a cluster with node health";
-const OPT_IN: &str = "a bundle in an opt-in cluster";
+const OPT_IN: &str = "a bundle with a lost container, with colocations, beside guest or remote nodes, or in the list of nodes, in an opt-in cluster";
 const LIVE: &str = "containers that migrate live";
 const ADDRESSES: &str = "addresses of containers that are not followed";
 const NO_NETWORK: &str = "a resource in a bundle without a control port and addresses";
@@ -188,6 +191,38 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(())
     }
 
+    /// Reports the bundles that are not supported for what the status tells of their containers, or for their colocations.
+    pub(super) fn name_unfollowed_bundles(&mut self) {
+        let (frozen, symmetric) = (self.set.frozen, self.set.symmetric);
+        if !frozen && symmetric {
+            return;
+        }
+        let is_lost = |replica: &Replica| {
+            let runs = |resource: ResourceIdx| self.set.resource(resource).active.is_some();
+            replica.inside.is_some_and(|inside| {
+                let unclean = self.set.host(inside.host).state.unclean;
+                unclean || runs(inside.instance) && !runs(replica.container)
+            })
+        };
+        let reason = |bundle: &Bundle| {
+            let has_lost = bundle.replicas.iter().any(is_lost);
+            let is_concerned = |one: &Colocation| {
+                let is_end = [one.dependent, one.primary].contains(&bundle.whole);
+                is_end && one.id != self.set.resource(bundle.whole).id
+            };
+            let colocated = || self.set.colocations.iter().any(is_concerned);
+            let opts_in = !symmetric && (has_lost || colocated());
+            if frozen && has_lost { Some(FROZEN) } else { opts_in.then_some(OPT_IN) }
+        };
+        let found: Vec<(String, &str)> = self
+            .set
+            .bundles
+            .iter()
+            .filter_map(|bundle| Some((self.set.resource(bundle.whole).id.clone(), reason(bundle)?)))
+            .collect();
+        self.set.unsupported.extend(found.iter().map(|(id, reason)| Unsupported::new("bundle", id, reason)));
+    }
+
     /// Reasons why a bundle is not supported, by its element alone.
     fn bundle_reasons(&self, bundle: &BundleDraft<'a, 'i>, metas: &Properties<'a>) -> Vec<&'static str> {
         let network = bundle.plan.network;
@@ -200,12 +235,11 @@ impl<'a, 'i> Reader<'a, 'i> {
         let mut elements = bundle.replicas.iter().filter_map(|replica| replica.element);
         let holds = [
             (bundle.replicas.len() > MOST_REPLICAS, super::clones::TOO_MANY),
-            (self.set.frozen, FROZEN),
             (self.health.is_some(), HEALTH),
-            (!self.set.symmetric, OPT_IN),
             (metas.flag("allow-migrate", false), LIVE),
             (first.is_some() && last.is_none_or(|last| last + bundle.replicas.len() > 254), ADDRESSES),
             (bundle.inner.is_some() && !has_port && first.is_none(), NO_NETWORK),
+            (!self.set.symmetric && (!self.guests.is_empty() || elements.clone().next().is_some()), OPT_IN),
             (elements.any(is_other), NAMED),
         ];
         holds.into_iter().filter(|(holds, _)| *holds).map(|(_, reason)| reason).collect()

@@ -321,6 +321,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.set.colocations.append(&mut self.together);
         self.read_orders()?;
         self.name_other_agents();
+        self.name_unfollowed_bundles();
         self.name_circles_of_containers();
         self.name_constraints_of_bundles();
         self.name_locations_of_bundles();
