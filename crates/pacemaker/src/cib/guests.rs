@@ -229,11 +229,9 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// Reports the VM of a guest node as unsupported if its future is unclear. This depends on the hosts of the VM and
     /// its connection, and on whether both are managed.
     fn name_unclear(&mut self, guest: &GuestDraft<'a, 'i>, managed: bool, places: [&RunPlaces; 2]) {
-        let in_maintenance = |(host, _): &(HostIdx, RunCondition)| self.set.host(*host).state.maintenance;
-        let mut hosts = places.iter().flat_map(|place| &place.active);
         let is_lost = self.set.host(self.hosts[guest.name]).state.unclean
             || places[0].active.is_empty() && !places[1].active.is_empty();
-        if is_lost && (!managed || hosts.any(in_maintenance)) {
+        if is_lost && (!managed || places.iter().any(|place| self.is_in_maintenance(place))) {
             // Pacemaker waits for a fencing that never comes.
             self.report_unsupported(guest.machine, UNMANAGED);
         } else if self.set.without_quorum.is_some() {
@@ -302,8 +300,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         // The status of a guest node that is down does not count, unless it may be up after all.
         let is_heard = places.iter().all(|place| !place.active.is_empty()) || self.set.fencing;
         let state = guest.state.filter(|_| is_heard);
-        let in_maintenance = |(host, _): &(HostIdx, RunCondition)| self.set.host(*host).state.maintenance;
-        let is_managed = connection.managed && !link.active.iter().any(in_maintenance);
+        let is_managed = connection.managed && !self.is_in_maintenance(link);
         let maintenance = !is_managed && state.is_some();
         let found = HostState { online, unclean, maintenance, ..HostState::default() };
         connection.stopped |= self.settle_node(guest.element, host, state, found);

@@ -66,8 +66,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let managed = draft.resource.managed;
         let rules = &draft.rules;
         let places = self.find_run_places(guest.name, rules, |blocked| managed && !blocked, &mut Vec::new());
-        let is_maintained = |(on, _): &(HostIdx, RunCondition)| self.set.host(*on).state.maintenance;
-        let managed = managed && !places.blocked && !places.active.iter().any(is_maintained);
+        let managed = managed && !places.blocked && !self.is_in_maintenance(&places);
         let failures = self.connection_failures(guest.name, rules, &places);
         let runs = !places.active.is_empty();
         let state = guest.state.filter(|_| runs || self.set.fencing);

@@ -276,9 +276,11 @@ impl<'a, 'i> Reader<'a, 'i> {
         resource.managed &= !place.blocked;
         if !sources.is_empty() {
             let revision = |host: HostIdx| self.revision(&sources, &resource.agent, &name, host);
-            resource.revision = resource.active_hosts().map(revision).max().unwrap_or_default();
-            let is_replaced = |host: &HostIdx| revision(*host).has_other_agent();
-            resource.replaced_on = resource.active_hosts().filter(is_replaced).collect();
+            let revisions: Vec<(HostIdx, Revision)> =
+                resource.active_hosts().map(|host| (host, revision(host))).collect();
+            resource.revision = revisions.iter().map(|(_, one)| *one).max().unwrap_or_default();
+            let replaced = revisions.iter().filter(|(_, one)| one.has_other_agent());
+            resource.replaced_on = replaced.map(|(host, _)| *host).collect();
         }
         if resource.runs_twice() && self.set.without_quorum.is_some() {
             reasons.push("it runs on several nodes, and there is no quorum");

@@ -258,6 +258,11 @@ impl Reader<'_, '_> {
         past.unsupported.into_iter().for_each(|reason| add_reason(reasons, reason));
     }
 
+    /// Returns true if a resource runs on a host in maintenance.
+    pub(super) fn is_in_maintenance(&self, places: &RunPlaces) -> bool {
+        places.active.iter().any(|(host, _)| self.set.host(*host).state.maintenance)
+    }
+
     /// Sets the hosts of a primitive. If it runs on several, it is stopped on all of them, unless it is unmanaged or
     /// its `multiple-active` says otherwise.
     pub(super) fn settle_on(&self, resource: &mut Resource, places: &RunPlaces, several: Option<&str>) {

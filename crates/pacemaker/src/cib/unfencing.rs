@@ -88,8 +88,11 @@ impl<'a, 'i> Reader<'a, 'i> {
         let concerned: Vec<ResourceIdx> =
             self.set.resource_indices().filter(|resource| self.set.needs_unfenced_host(*resource)).collect();
         for host in self.set.host_indices() {
-            let sought = self.looked_for(&concerned, host);
-            self.set.hosts[host.get()].unfencing = self.unfencing(host, &concerned, !sought.is_empty());
+            let known = self.known_on(host);
+            let sought = self.looked_for(&concerned, host, &known);
+            let has_other_device = self.has_other_device(host) || self.knows_other_agent(host, &known);
+            self.set.hosts[host.get()].unfencing =
+                self.unfencing(host, &concerned, has_other_device, !sought.is_empty());
             for resource in sought {
                 self.set.resources[resource.get()].unsure_on.push(host);
             }
@@ -102,11 +105,16 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
     }
 
-    fn unfencing(&self, host: HostIdx, concerned: &[ResourceIdx], looks_for_any: bool) -> Unfencing {
+    fn unfencing(
+        &self,
+        host: HostIdx,
+        concerned: &[ResourceIdx],
+        has_other_device: bool,
+        looks_for_any: bool,
+    ) -> Unfencing {
         let node = self.set.host(host);
         let requires = |one: &ResourceIdx| self.set.requirement(*one) == Requirement::Unfencing;
         let is_unfenced = node.attribute(UNFENCED).is_some_and(|when| when != "0");
-        let has_other_device = self.has_other_device(host) || self.knows_other_agent(host);
         // Pacemaker considers resources that require unfencing on all hosts, even on those that can run nothing.
         if has_other_device && concerned.iter().any(requires) {
             Unfencing::Due
@@ -139,8 +147,7 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// Returns true if a host has a history of a fencing device with another agent than the configured one. It does not
     /// matter if the device unfences hosts, nor if it ran there.
-    fn knows_other_agent(&self, host: HostIdx) -> bool {
-        let known = self.known_on(host);
+    fn knows_other_agent(&self, host: HostIdx, known: &HashSet<NameMark>) -> bool {
         let is_same = |device: &PastDevice| self.past_fencing.contains(&(host, *device));
         self.set.resources.iter().filter(|resource| resource.fences()).any(|resource| {
             let name = common(&resource.id).as_bytes();
@@ -149,17 +156,31 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// The primitives that are looked for on a host, as nothing is known of them there.
-    fn looked_for(&self, concerned: &[ResourceIdx], host: HostIdx) -> Vec<ResourceIdx> {
+    fn looked_for(
+        &self,
+        concerned: &[ResourceIdx],
+        host: HostIdx,
+        known: &HashSet<NameMark>,
+    ) -> Vec<ResourceIdx> {
         let state = self.set.host(host).state;
         if !state.online || state.unclean || state.shutting_down {
             return Vec::new();
         }
-        self.unknown_on(concerned, host)
+        self.unknown_among(concerned, host, known)
     }
 
     /// The primitives of which nothing is known on a host, without those that are not looked for there.
     pub(super) fn unknown_on(&self, concerned: &[ResourceIdx], host: HostIdx) -> Vec<ResourceIdx> {
-        let known = self.known_on(host);
+        self.unknown_among(concerned, host, &self.known_on(host))
+    }
+
+    /// Like [`unknown_on`](Self::unknown_on), with the names known on the host.
+    fn unknown_among(
+        &self,
+        concerned: &[ResourceIdx],
+        host: HostIdx,
+        known: &HashSet<NameMark>,
+    ) -> Vec<ResourceIdx> {
         let is_looked_for = |resource: &ResourceIdx| {
             let details = self.set.resource(*resource);
             let whole = self.set.outermost(*resource);

@@ -53,7 +53,7 @@ struct PricedMoveView {
     instance: String,
     from: Nodes,
     to: Nodes,
-    /// How much worse the score is without it; none if the others do not fit then.
+    /// Increase of the score if this move is left out; `None` if the other moves do not fit then.
     price: Option<f64>,
 }
 

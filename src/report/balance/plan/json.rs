@@ -109,7 +109,7 @@ pub(crate) struct PlanStep {
     from: Nodes,
     to: Nodes,
     score: f64,
-    /// How much worse the final score is without the moves of the instance; null if the others do not fit then.
+    /// Increase of the final score if the moves of the instance are left out; null if the others do not fit then.
     /// Absent if the plan has no prices.
     #[serde(skip_serializing_if = "Option::is_none")]
     price: Option<Option<f64>>,

@@ -55,7 +55,7 @@ pub(crate) struct PlannedMove {
     pub step: Step,
     /// Decrease of the figure that the plan minimises, if known.
     pub gain: Option<f64>,
-    /// How much worse the final figure is without the moves of the instance, if known.
+    /// Increase of the final score if the moves of the instance are left out, if known.
     pub price: Option<f64>,
     /// Purpose.
     pub purpose: String,

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::super::unfencing::common;
+
 /// Resources that are known not to run on a host.
 #[derive(Debug, Clone, Default)]
 pub(in crate::cib) struct IdleMarks {
@@ -18,9 +20,9 @@ impl IdleMarks {
     pub(in crate::cib) fn add(&mut self, name: &[u8], when: Option<i64>, ran: Option<i64>) {
         let mark = NameMark::of(name);
         self.by_time.entry(when).or_default().push(mark);
-        let colon = name.iter().rposition(|byte| *byte == b':');
-        let bare = colon.filter(|at| name[at + 1..].iter().all(u8::is_ascii_digit)).map(|at| &name[..at]);
-        self.instances_of.extend(bare.map(NameMark::of));
+        let bare = std::str::from_utf8(name).map(common).unwrap_or_default();
+        let is_instance = !bare.is_empty() && bare.len() < name.len();
+        self.instances_of.extend(is_instance.then(|| NameMark::of(bare.as_bytes())));
         self.ran.extend(ran.map(|ran| (mark, ran)));
     }
 
