@@ -79,12 +79,12 @@ pub(crate) fn with_bundles() -> BTreeSet<PathBuf> {
 
 /// Clusters with bundles beside other nodes than members, lost nodes, and constraints that name parts of bundles.
 pub(crate) fn with_bundles_beside_others() -> BTreeSet<PathBuf> {
-    recorded("bundles-beside", 18)
+    recorded("bundles-beside", 20)
 }
 
 /// Clusters with bundles whose order of actions follows rules of its own.
 pub(crate) fn with_bundles_in_order() -> BTreeSet<PathBuf> {
-    recorded("bundles-in-order", 31)
+    recorded("bundles-in-order", 32)
 }
 
 /// Clusters with resources that run in others.

@@ -14,7 +14,7 @@ impl WorkingSet {
     }
 
     /// The resources whose locations count for one: itself, its group and its clone.
-    fn located_with(&self, resource: ResourceIdx) -> impl Iterator<Item = ResourceIdx> + use<> {
+    pub(super) fn located_with(&self, resource: ResourceIdx) -> impl Iterator<Item = ResourceIdx> + use<> {
         let wholes = [self.resource(resource).group, self.clone_of(resource)];
         std::iter::once(resource).chain(wholes.into_iter().flatten())
     }

@@ -181,11 +181,7 @@ impl WorkingSet {
     /// Keeps from guest nodes the managed resources that can never run there: VMs that are guest nodes, their
     /// connections, and fencing devices. Connections to containers are kept from them even if they are not managed.
     pub(super) fn keep_from_guests(&mut self) {
-        let is_open = |(host, _): &(HostIdx, GuestParts)| {
-            let node = self.host(*host);
-            !node.replica || node.listed
-        };
-        let guests: Vec<(HostIdx, GuestParts)> = self.guests().filter(is_open).collect();
+        let guests: Vec<(HostIdx, GuestParts)> = self.guests().collect();
         if guests.is_empty() {
             return;
         }

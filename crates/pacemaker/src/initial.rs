@@ -1,6 +1,7 @@
 //! Scores of resources before anything is placed.
 
 use super::additions::{AdditionLog, ScoreSource};
+use super::bundle::Bundle;
 use super::index::{HostIdx, ResourceIdx};
 use super::score::{AllocationScore, HostScore, ScoreTable};
 use super::working_set::{Resource, ResourceForm, WorkingSet};
@@ -137,7 +138,8 @@ impl WorkingSet {
                 let score = self.health_score(resource, *host);
                 if score != AllocationScore::ZERO {
                     let scored = HostScore { host: *host, score };
-                    add_location(&mut self.resources, resource, scored, ScoreSource::Health, log);
+                    let WorkingSet { resources, bundles, .. } = self;
+                    add_location_to_all(resources, bundles, resource, scored, ScoreSource::Health, log);
                 }
             }
         }
@@ -152,11 +154,8 @@ impl WorkingSet {
                 first = at;
             }
             let scored = HostScore { host: location.host, score: location.score };
-            add_location(resources, location.resource, scored, ScoreSource::Location(first), log);
-            let bundle = bundles.iter().find(|bundle| bundle.whole == location.resource);
-            for address in bundle.iter().flat_map(|bundle| bundle.addresses()) {
-                add_location(resources, address, scored, ScoreSource::Location(first), log);
-            }
+            let source = ScoreSource::Location(first);
+            add_location_to_all(resources, bundles, location.resource, scored, source, log);
         }
     }
 
@@ -191,6 +190,22 @@ impl WorkingSet {
                 log.note_one(resource, source, host, AllocationScore::MINUS_INFINITY);
             }
         }
+    }
+}
+
+/// Adds a score to a resource, its parts, and the addresses of a bundle.
+fn add_location_to_all(
+    resources: &mut [Resource],
+    bundles: &[Bundle],
+    resource: ResourceIdx,
+    scored: HostScore,
+    source: ScoreSource,
+    log: &mut AdditionLog,
+) {
+    add_location(resources, resource, scored, source, log);
+    let bundle = bundles.iter().find(|bundle| bundle.whole == resource);
+    for address in bundle.into_iter().flat_map(Bundle::addresses) {
+        add_location(resources, address, scored, source, log);
     }
 }
 

@@ -30,7 +30,6 @@ const TIME_LIMIT: u64 = 20_000;
 
 /// Reasons why a bundle is not supported.
 const FROZEN: &str = "a bundle with a lost container, in a cluster without fencing devices that should fence";
-const HEALTH: &str = "a bundle in a cluster with node health";
 const OPT_IN: &str = "a bundle with a lost container, with colocations, beside guest or remote nodes, or in the list of nodes, in an opt-in cluster";
 const LIVE: &str = "containers that migrate live";
 const ADDRESSES: &str = "addresses of containers that are not followed";
@@ -235,7 +234,6 @@ impl<'a, 'i> Reader<'a, 'i> {
         let mut elements = bundle.replicas.iter().filter_map(|replica| replica.element);
         let holds = [
             (bundle.replicas.len() > MOST_REPLICAS, super::clones::TOO_MANY),
-            (self.health.is_some(), HEALTH),
             (metas.flag("allow-migrate", false), LIVE),
             (first.is_some() && last.is_none_or(|last| last + bundle.replicas.len() > 254), ADDRESSES),
             (bundle.inner.is_some() && !has_port && first.is_none(), NO_NETWORK),

@@ -16,7 +16,6 @@ impl Reader<'_, '_> {
                 self.prefer_the_sound_host(resource);
             }
         }
-        self.find_unsure_hosts();
     }
 
     fn may_ignore_lost_hosts(&self, resource: ResourceIdx) -> bool {
@@ -46,7 +45,7 @@ impl Reader<'_, '_> {
     }
 
     /// Notes the lost hosts for which such primitives must wait all the same, as these hosts tell nothing about them.
-    fn find_unsure_hosts(&mut self) {
+    pub(super) fn find_unsure_hosts(&mut self) {
         let is_lost = |host: &HostIdx| {
             let node = self.set.host(*host);
             node.state.unclean && !node.removed
@@ -63,7 +62,10 @@ impl Reader<'_, '_> {
                     true => !self.tells_of(host, &details.id),
                     false => !is_known(&details.id) || self.is_of_another_instance(*resource, host, &before),
                 };
-                details.is_primitive() && waits && is_unsure && self.set.may_hide_on(*resource, host)
+                // Where a location names a node in a container, Pacemaker takes it for one that can have the resource.
+                let may_be_there =
+                    || self.set.may_hide_on(*resource, host) || self.set.is_located_on(*resource, host);
+                details.is_primitive() && waits && is_unsure && may_be_there()
             });
             for resource in waits.collect::<Vec<_>>() {
                 self.set.resources[resource.get()].unsure_on.push(host);

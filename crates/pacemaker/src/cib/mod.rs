@@ -327,6 +327,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.name_locations_of_bundles();
         self.name_other_constraints();
         self.look_on_guests();
+        self.find_unsure_hosts();
         self.find_unfencing();
         self.find_sought();
         self.set.set_scores();
