@@ -54,10 +54,20 @@ impl WorkingSet {
             (parts.is_remote_node() && state != self.host(host).state).then_some((host, state))
         };
         let changed: Vec<(HostIdx, HostState)> = self.guests().filter_map(changed).collect();
-        if changed.is_empty() {
+        let is_in_reach = |(host, parts): &(HostIdx, GuestParts)| {
+            let connection = parts.connection;
+            let has_place = self.resource(connection).active.is_some() && placed.host(connection).is_some();
+            parts.is_remote_node() && (has_place || self.host(*host).state.online)
+        };
+        let in_reach: Vec<HostIdx> = match self.without_quorum {
+            Some(_) => self.guests().filter(is_in_reach).map(|(host, _)| host).collect(),
+            None => Vec::new(),
+        };
+        if changed.is_empty() && in_reach.is_empty() {
             return Cow::Borrowed(self);
         }
         let mut set = self.clone();
+        in_reach.into_iter().for_each(|host| set.hosts[host.get()].in_reach = true);
         for (host, state) in changed {
             set.hosts[host.get()].state = state;
             if state.unclean && set.fencing {

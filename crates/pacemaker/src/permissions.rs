@@ -22,16 +22,17 @@ impl WorkingSet {
         details.managed && (!details.is_primitive() || !in_maintenance)
     }
 
-    /// Returns true if a lost host can be fenced. Without quorum, it must still be a member. A node in a container is fenced
-    /// by a restart of that, which takes the fencing of a lost host beneath.
+    /// Returns true if a lost host can be fenced. Without quorum, a member must still belong to the cluster, and a remote
+    /// node must be connected or have a connection with a place. A guest node, or one in a container, is fenced by a
+    /// restart of what it runs in, which takes the fencing of a lost host beneath.
     pub(super) fn can_fence(&self, host: HostIdx) -> bool {
         let node = self.host(host);
-        match node.guest.filter(|_| node.replica) {
-            Some(parts) => self
+        match node.guest {
+            Some(parts) if !parts.is_remote_node() => self
                 .resource(parts.machine)
                 .active_hosts()
                 .all(|beneath| !self.host(beneath).state.unclean || self.can_fence(beneath)),
-            None => self.fencing && (self.without_quorum.is_none() || node.state.online),
+            _ => self.fencing && (self.without_quorum.is_none() || node.state.online || node.in_reach),
         }
     }
 

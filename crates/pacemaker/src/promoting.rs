@@ -93,7 +93,7 @@ impl Placer<'_> {
             // Pacemaker quirk: a group that nobody manages does not count as promoted.
             let is_kept = set.resource(one.instance).is_primitive() && set.is_promoted(one.instance);
             let is_managed = set.primitives(&one.instance).iter().all(|part| set.is_managed(*part));
-            one.host.is_some_and(|host| self.can_promote_on(host))
+            one.host.is_some_and(|host| is_kept && !is_managed || self.can_promote_on(host))
                 && one.score >= AllocationScore::ZERO
                 && (is_kept || is_managed)
                 && !self.is_kept_down(one.instance)

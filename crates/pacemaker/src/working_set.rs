@@ -69,6 +69,8 @@ pub struct Host {
     /// True for a remote node without a running connection. If its fencing is due, this is revoked once the connection
     /// has a place.
     pub reconnects: bool,
+    /// True for a remote node that can be fenced without quorum, once its connection is placed.
+    pub in_reach: bool,
     /// True for the node in a container of a bundle, where only one instance runs.
     pub replica: bool,
     /// True if that node is in the list of nodes, too. Whatever comes before its bundle in the document then knows it.

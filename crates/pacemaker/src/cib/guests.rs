@@ -34,7 +34,6 @@ pub enum GuestReading {
 const BLOCKED: &str = "the machine of a guest node that nobody touches before somebody has looked at it";
 const UNMANAGED: &str = "the machine of a guest node that failed and is not managed";
 const PROMOTED_INSIDE: &str = "the machine of a guest node with a promoted resource, which is not managed";
-const WITHOUT_QUORUM: &str = "the machine of a guest node, without quorum";
 const WITHOUT_VM: &str =
     "the machine of a guest node that does not run, while the connection to it has failed";
 const STUCK: &str = "the machine of a guest node to which the connection could not be stopped";
@@ -234,8 +233,6 @@ impl<'a, 'i> Reader<'a, 'i> {
         if is_lost && (!managed || places.iter().any(|place| self.is_in_maintenance(place))) {
             // Pacemaker waits for a fencing that never comes.
             self.report_unsupported(guest.machine, UNMANAGED);
-        } else if self.set.without_quorum.is_some() {
-            self.report_unsupported(guest.machine, WITHOUT_QUORUM);
         } else if places[0].blocked {
             self.report_unsupported(guest.machine, BLOCKED);
         } else if places[0].active.is_empty()

@@ -120,10 +120,14 @@ impl ResourceChange {
             }
             _ => self.not_started(),
         };
-        // On a lost node in a container, everything restarts, and so waits for the fencing.
-        let inside = details.active.filter(|host| set.host(*host).replica);
+        // On a lost guest node or node in a container, everything restarts, and so waits for the fencing.
+        let is_inside = |host: &HostIdx| set.host(*host).guest.is_some_and(|parts| !parts.is_remote_node());
+        let inside = details.active.filter(is_inside);
         match change.stops_on().or(inside) {
-            Some(host) if set.host(host).state.unclean && !set.can_fence(host) => ResourceChange::Held(host),
+            // A VM can be lost while the connection to its guest node is not.
+            Some(host) if (set.host(host).state.unclean || is_inside(&host)) && !set.can_fence(host) => {
+                ResourceChange::Held(host)
+            }
             _ => change,
         }
     }

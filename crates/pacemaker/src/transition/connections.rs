@@ -73,7 +73,7 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
                     if action.host == Some(one.host) && one.machine.is_none() =>
                 {
                     let (node, connection) = (one.host, one.connection);
-                    RemoteAction { node, connection, step, migrates }.order(set, actions);
+                    RemoteAction { node, connection, step, migrates }.order(set, changes, actions);
                 }
                 Stop | Demote | MigrateTo | MigrateFrom if action.host == Some(one.host) => {
                     one.precede(step, migrates, actions, why);
@@ -155,7 +155,7 @@ impl ConnectedHost {
     /// Returns true if an unclean guest node is fenced. That its connection failed is not enough if nothing runs there.
     fn is_fenced(self, set: &WorkingSet, machine: ResourceIdx) -> bool {
         // Pacemaker only notes it for a VM that is not stopped.
-        if !set.may_manage(machine) || set.host(self.host).replica && !set.can_fence(self.host) {
+        if !set.may_manage(machine) || !set.can_fence(self.host) {
             return false;
         }
         let is_failed = fails_alone(set, machine);
@@ -201,7 +201,7 @@ impl ConnectedHost {
     fn look_before_end(self, set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
         let is_over = match self.machine {
             Some(_) => actions.to(Fence, self.host).is_some(),
-            None => remote_nodes::is_fenced_without_connection(set, actions, self.host, self.connection),
+            None => changes.is_fenced_without_connection(set, actions, self.host, self.connection),
         };
         let has_left = actions.with(MigrateFrom, self.connection).is_some()
             && actions.with(MigrateTo, self.connection).is_none();

@@ -21,7 +21,7 @@ pub(super) struct RemoteAction {
 
 impl RemoteAction {
     /// Puts an action that is no start in order with the connection: before its end if it is up, or else after its start.
-    pub(super) fn order(self, set: &WorkingSet, actions: &mut Actions) {
+    pub(super) fn order(self, set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
         let why = WaitReason::Connection(self.connection);
         let stop = actions.with(Stop, self.connection);
         let arrived = actions.with(MigrateFrom, self.connection);
@@ -44,7 +44,7 @@ impl RemoteAction {
             }
             return;
         };
-        if is_fenced_without_connection(set, actions, self.node, self.connection) {
+        if changes.is_fenced_without_connection(set, actions, self.node, self.connection) {
             return;
         }
         let task = actions.all[self.step.get()].task;
@@ -58,19 +58,22 @@ impl RemoteAction {
     }
 }
 
-/// Returns true for a node that is fenced and whose connection failed and does not come back. Fencing ends what runs on the
-/// node, so that the end of such a connection waits for nothing there; that of a working one does.
-pub(super) fn is_fenced_without_connection(
-    set: &WorkingSet,
-    actions: &Actions,
-    node: HostIdx,
-    connection: ResourceIdx,
-) -> bool {
-    let is_failed = set.resource(connection).condition == RunCondition::Failed;
-    is_failed && actions.to(Fence, node).is_some() && actions.with(Start, connection).is_none()
-}
-
 impl ResourceChanges {
+    /// Returns true for a node that is fenced and whose connection failed and has no place. Fencing ends what runs on the
+    /// node, so that the end of such a connection waits for nothing there; that of a working one does. Whether the
+    /// connection starts in its place does not matter.
+    pub(super) fn is_fenced_without_connection(
+        &self,
+        set: &WorkingSet,
+        actions: &Actions,
+        node: HostIdx,
+        connection: ResourceIdx,
+    ) -> bool {
+        let is_failed = set.resource(connection).condition == RunCondition::Failed;
+        let has_place = self.by_place[connection.get()].runs_on().is_some();
+        is_failed && actions.to(Fence, node).is_some() && !has_place
+    }
+
     /// A resource that would migrate live to or from a remote node whose connection is stopped, and not migrated.
     /// Pacemaker's own transition then lacks actions, or does not end.
     pub fn without_connection(&self, set: &WorkingSet) -> Option<ResourceIdx> {

@@ -1,7 +1,7 @@
 //! Effects of connections to remote nodes on the resources there.
 
-use super::super::super::index::ResourceIdx;
-use super::super::super::working_set::WorkingSet;
+use super::super::super::index::{HostIdx, ResourceIdx};
+use super::super::super::working_set::{StartOrder, WorkingSet};
 use super::super::change::ResourceChange;
 use super::super::wait::WaitReason;
 use super::InducedChanges;
@@ -48,22 +48,82 @@ impl InducedChanges<'_> {
             }
         }
         self.follow_lost_connections();
+        self.hold_on_unreachable_nodes();
     }
 
-    /// Stops what runs in a container whose connection is not started again.
+    /// Leaves what runs on a remote node alone, and starts nothing there, if the connection to it does not come up for lack
+    /// of quorum.
+    fn hold_on_unreachable_nodes(&mut self) {
+        let set = self.set;
+        if set.without_quorum.is_none() {
+            return;
+        }
+        for (node, parts) in set.guests().filter(|(_, parts)| parts.is_remote_node()) {
+            let is_up = |host: HostIdx| !set.host(host).state.unclean;
+            let is_connected = set.resource(parts.connection).active_hosts().any(is_up);
+            let comes_up = self.of(parts.connection).starts_on().is_some();
+            // Fencing ends what runs there, unless the node is fenced for a failure there.
+            let is_ended = set.is_fenced_remote_node(node) && !set.host(node).state.online;
+            if is_connected || comes_up || is_ended {
+                continue;
+            }
+            let why = WaitReason::Connection(parts.connection);
+            for resource in set.resource_indices().filter(|one| set.is_managed(*one)) {
+                let now = self.of(resource);
+                let is_there = set.resource(resource).active == Some(node);
+                let change = match now {
+                    _ if is_there => ResourceChange::Held(node),
+                    ResourceChange::Migrate { from, to } if to == node => ResourceChange::Move { from, to },
+                    ResourceChange::Move { to, .. } | ResourceChange::Start(to)
+                        if to == node && !self.is_sent_to(resource, node) =>
+                    {
+                        now.not_started()
+                    }
+                    _ => continue,
+                };
+                self.set(resource, change, why);
+            }
+        }
+    }
+
+    /// Stops what runs on a guest node, on a remote node or in a container whose connection is not started again, and
+    /// containers whose addresses are not.
     fn follow_lost_connections(&mut self) {
         let set = self.set;
-        for (node, parts) in set.machines().filter(|(node, _)| set.host(*node).replica) {
-            let connection = self.of(parts.connection);
-            if !connection.falls_short_of(self.by_place[parts.connection.get()]) {
+        let falls_short =
+            |induced: &Self, one: ResourceIdx| induced.of(one).falls_short_of(induced.by_place[one.get()]);
+        for replica in set.bundles.iter().flat_map(|bundle| &bundle.replicas) {
+            let Some(address) = replica.address.filter(|address| falls_short(self, *address)) else { continue };
+            let is_tie = |order: &StartOrder| order.first == address && order.then == replica.container;
+            let why = set.orders.iter().position(is_tie).map_or(WaitReason::Change(address), WaitReason::Order);
+            self.set(replica.container, self.of(replica.container).not_started(), why);
+        }
+        for (node, parts) in set.guests() {
+            // Without quorum, resources can be left behind on a node whose connection has no place.
+            let is_left = set.without_quorum.is_some()
+                && matches!(self.of(parts.connection), ResourceChange::Stop(_));
+            if !is_left && !falls_short(self, parts.connection) {
                 continue;
             }
             let placed = self.placed;
             let is_there = |one: &ResourceIdx| placed.host(*one) == Some(node) && set.is_managed(*one);
+            let is_machine = !parts.is_remote_node() && !set.host(node).replica;
+            let why = match is_machine && falls_short(self, parts.machine) {
+                true => WaitReason::Machine(parts.machine),
+                false => WaitReason::Connection(parts.connection),
+            };
             for resource in set.resource_indices().filter(is_there) {
-                let why = WaitReason::Connection(parts.connection);
-                self.set(resource, self.of(resource).not_started(), why);
+                if !self.is_sent_to(resource, node) {
+                    self.set(resource, self.of(resource).not_started(), why);
+                }
             }
         }
+    }
+
+    /// Returns true for what would migrate to a remote node. Pacemaker quirk: it is sent there even if the node does not
+    /// come up.
+    fn is_sent_to(&self, resource: ResourceIdx, node: HostIdx) -> bool {
+        let is_remote = self.set.host(node).guest.is_some_and(|parts| parts.is_remote_node());
+        is_remote && matches!(self.by_place[resource.get()], ResourceChange::Migrate { to, .. } if to == node)
     }
 }
