@@ -108,7 +108,7 @@ impl WorkingSet {
         let on_lost = details.active.is_some_and(|on| self.host(on).state.unclean);
         let is_broken = details.active.is_some() && details.condition == RunCondition::Failed;
         // On a lost host, it does not matter if the connection has failed before.
-        let is_unreachable = if on_lost { is_used } else { is_broken };
+        let is_unreachable = if on_lost { is_used } else { is_broken && (is_used || self.startup_probes) };
         match is_unreachable {
             true => HostState { online: false, unclean: true, ..node.state },
             false => node.state,

@@ -221,7 +221,7 @@ impl Placer<'_> {
     }
 
     /// Settles a guest node once its VM and its connection are placed. Before that, its present state counts; afterwards,
-    /// it is available if its VM has a place. Clones that wait for their turn are compared with the hosts that are left.
+    /// it is available if both have a place. Clones that wait for their turn are compared with the hosts that are left.
     fn settle_guests(&mut self, resource: ResourceIdx) {
         let is_part =
             |(_, parts): &&(HostIdx, GuestParts)| [parts.connection, parts.machine].contains(&resource);
@@ -233,9 +233,7 @@ impl Placer<'_> {
         let needed = if node.replica { parts.connection } else { parts.machine };
         let [state, of_connection] = [needed, parts.connection].map(|part| &self.progress[part.get()]);
         let (PlacingState::Done(place), PlacingState::Done(link)) = (state, of_connection) else { return };
-        // If nobody starts or moves one of both, the connection must have a place beside the VM.
-        let is_managed = [parts.machine, parts.connection].iter().all(|part| self.set.may_manage(*part));
-        let has_place = place.is_some() && (link.is_some() || is_managed);
+        let has_place = place.is_some() && link.is_some();
         let counts = has_place && node.lets_run() && !node.is_given_up();
         self.preference.settle_guest(*host, counts);
         self.wishes.settle_guest(*host, counts);

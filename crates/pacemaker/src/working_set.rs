@@ -401,6 +401,8 @@ pub struct WorkingSet {
     pub unfences: bool,
     /// True if several hosts can be fenced at the same time.
     pub concurrent_fencing: bool,
+    /// True if the cluster looks for resources on nodes that know nothing of them (`enable-startup-probes`).
+    pub startup_probes: bool,
     /// True if the cluster goes on without quorum.
     pub ignores_quorum: bool,
     /// True if a resource may run on every host unless a constraint forbids it.

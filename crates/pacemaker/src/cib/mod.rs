@@ -28,6 +28,7 @@ mod locations;
 mod locks;
 mod lost;
 mod migrations;
+mod old_schemas;
 mod on_fail;
 mod orders;
 mod orphans;
@@ -155,6 +156,8 @@ struct Reader<'a, 'i> {
     maintenance_mode: bool,
     /// True if hosts without a known state are fenced.
     startup_fencing: bool,
+    /// Defaults of resources that are among the options, in a document of an old schema.
+    old_defaults: Properties<'a>,
     /// True if resources that are no longer configured are left where they run.
     keeps_orphans: bool,
     /// True if hosts fence themselves by a watchdog.
@@ -257,6 +260,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             health: None,
             maintenance_mode: false,
             startup_fencing: true,
+            old_defaults: Properties::default(),
             keeps_orphans: false,
             watchdog: false,
             cluster_name: None,
@@ -378,6 +382,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let options = options
             .map(|config| self.properties_first(config, "cluster_property_set", first))
             .unwrap_or_default();
+        let options = self.upgrade_options(options);
         if let Some(word) = options.get("placement-strategy") {
             match word.to_ascii_lowercase().parse::<Strategy>() {
                 Ok(strategy) => self.set.strategy = Some(strategy),
@@ -397,6 +402,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.set.stop_all = options.flag("stop-all-resources", false);
         self.maintenance_mode = options.flag("maintenance-mode", false);
         self.startup_fencing = options.flag("startup-fencing", true);
+        self.set.startup_probes = options.flag("enable-startup-probes", true);
         self.keeps_orphans = !is_on("stop-orphan-resources");
         self.cluster_name = options.get("cluster-name");
         self.watchdog = options.flag("have-watchdog", false);

@@ -60,7 +60,9 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// The defaults of all resources for a kind of resource.
     pub(super) fn defaults_of(&mut self, kind: AgentKind<'_>) -> Properties<'a> {
-        self.section("rsc_defaults").map(|defaults| self.metas(&[defaults], kind)).unwrap_or_default()
+        let section = self.section("rsc_defaults");
+        let defaults = section.map(|defaults| self.metas(&[defaults], kind)).unwrap_or_default();
+        defaults.or(&self.old_defaults)
     }
 
     /// The sets of some elements with this name, in the order in which their values count. The elements are a resource
@@ -155,6 +157,12 @@ impl<'a, 'i> Reader<'a, 'i> {
             .by_id
             .get_or_init(|| all().filter_map(|node| node.attribute("id").map(|id| (id, node))).collect());
         by_id.get(name).copied()
+    }
+}
+
+impl<'a> FromIterator<(&'a str, &'a str)> for Properties<'a> {
+    fn from_iter<I: IntoIterator<Item = (&'a str, &'a str)>>(values: I) -> Properties<'a> {
+        Properties(values.into_iter().collect())
     }
 }
 

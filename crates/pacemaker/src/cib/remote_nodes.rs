@@ -66,7 +66,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         let managed = draft.resource.managed;
         let rules = &draft.rules;
         let places = self.find_run_places(guest.name, rules, |blocked| managed && !blocked, &mut Vec::new());
-        let managed = managed && !places.blocked && !self.is_in_maintenance(&places);
+        // The maintenance of the member with the connection does not keep the node from being fenced.
+        let is_fenced = managed && !places.blocked;
+        let managed = is_fenced && !self.is_in_maintenance(&places);
         let failures = self.connection_failures(guest.name, rules, &places);
         let runs = !places.active.is_empty();
         let state = guest.state.filter(|_| runs || self.set.fencing);
@@ -77,7 +79,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             standby: false,
             maintenance: !managed && state.is_some(),
             shutting_down: runs && draft.resource.stopped,
-            unclean: managed && self.set.fencing && failures.lost || is_unseen,
+            unclean: is_fenced && self.set.fencing && failures.lost || is_unseen,
             joining: false,
         };
         self.set.hosts[host.get()].reconnects = !runs || is_unseen && !failures.restarts;

@@ -171,6 +171,9 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// The primitives of which nothing is known on a host, without those that are not looked for there.
     pub(super) fn unknown_on(&self, concerned: &[ResourceIdx], host: HostIdx) -> Vec<ResourceIdx> {
+        if !self.set.startup_probes {
+            return Vec::new();
+        }
         self.unknown_among(concerned, host, &self.known_on(host))
     }
 

@@ -99,9 +99,8 @@ impl InducedChanges<'_> {
             self.set(replica.container, self.of(replica.container).not_started(), why);
         }
         for (node, parts) in set.guests() {
-            // Without quorum, resources can be left behind on a node whose connection has no place.
-            let is_left = set.without_quorum.is_some()
-                && matches!(self.of(parts.connection), ResourceChange::Stop(_));
+            // Resources can have their place on a node whose connection has none.
+            let is_left = matches!(self.of(parts.connection), ResourceChange::Stop(_));
             if !is_left && !falls_short(self, parts.connection) {
                 continue;
             }
@@ -120,10 +119,10 @@ impl InducedChanges<'_> {
         }
     }
 
-    /// Returns true for what would migrate to a remote node. Pacemaker quirk: it is sent there even if the node does not
-    /// come up.
+    /// Returns true for what would migrate to a guest or remote node. Pacemaker quirk: it is sent there even if the node
+    /// does not come up.
     fn is_sent_to(&self, resource: ResourceIdx, node: HostIdx) -> bool {
-        let is_remote = self.set.host(node).guest.is_some_and(|parts| parts.is_remote_node());
-        is_remote && matches!(self.by_place[resource.get()], ResourceChange::Migrate { to, .. } if to == node)
+        let sends = !self.set.host(node).replica;
+        sends && matches!(self.by_place[resource.get()], ResourceChange::Migrate { to, .. } if to == node)
     }
 }
