@@ -59,17 +59,17 @@ pub(crate) fn changed() -> BTreeSet<PathBuf> {
 
 /// Clusters with guest nodes.
 pub(crate) fn with_guests() -> BTreeSet<PathBuf> {
-    recorded("guests", 99)
+    recorded("guests", 105)
 }
 
 /// Clusters with remote nodes. Only the consequences for places and changes are known.
 pub(crate) fn with_remote_nodes() -> BTreeSet<PathBuf> {
-    recorded("remotes", 53)
+    recorded("remotes", 54)
 }
 
 /// Clusters with remote nodes and a recorded order of actions.
 pub(crate) fn with_searched_remote_nodes() -> BTreeSet<PathBuf> {
-    recorded("remotes-in-order", 23)
+    recorded("remotes-in-order", 24)
 }
 
 /// Clusters with bundles.
@@ -84,7 +84,7 @@ pub(crate) fn with_bundles_beside_others() -> BTreeSet<PathBuf> {
 
 /// Clusters with bundles whose order of actions follows rules of its own.
 pub(crate) fn with_bundles_in_order() -> BTreeSet<PathBuf> {
-    recorded("bundles-in-order", 32)
+    recorded("bundles-in-order", 33)
 }
 
 /// Clusters with resources that run in others.

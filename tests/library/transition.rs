@@ -105,7 +105,7 @@ fn same_actions_same_order_with_guest_nodes() {
         has_their_order(&file, &theirs);
         compared += 1;
     }
-    assert_eq!(compared, 99);
+    assert_eq!(compared, 105);
 }
 
 #[test]

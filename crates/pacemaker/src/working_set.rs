@@ -403,6 +403,8 @@ pub struct WorkingSet {
     pub concurrent_fencing: bool,
     /// True if the cluster looks for resources on nodes that know nothing of them (`enable-startup-probes`).
     pub startup_probes: bool,
+    /// True if the cluster deletes the histories of resources that stop (`remove-after-stop`).
+    pub removes_after_stop: bool,
     /// True if the cluster goes on without quorum.
     pub ignores_quorum: bool,
     /// True if a resource may run on every host unless a constraint forbids it.

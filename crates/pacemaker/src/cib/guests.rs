@@ -300,7 +300,10 @@ impl<'a, 'i> Reader<'a, 'i> {
         let is_managed = connection.managed && !self.is_in_maintenance(link);
         let maintenance = !is_managed && state.is_some();
         let found = HostState { online, unclean, maintenance, ..HostState::default() };
-        connection.stopped |= self.settle_node(guest.element, host, state, found);
+        if self.settle_node(guest.element, host, state, found) {
+            connection.stopped = true;
+            self.leaving_guests.insert(host);
+        }
     }
 
     /// Completes a guest or remote node, or one in a container, by its element and its status, if that counts. Returns

@@ -127,7 +127,12 @@ impl Reader<'_, '_> {
             (Some(_), _) if recorded.is_some() => None,
             (Some(host), None) => {
                 let state = self.set.host(host).state;
-                (state.shutting_down && !state.unclean).then_some(host)
+                // A guest node whose VM stops is not shut down.
+                let leaves = match self.is_guest_node(host) {
+                    true => self.leaving_guests.contains(&host),
+                    false => state.shutting_down,
+                };
+                (leaves && !state.unclean).then_some(host)
             }
             (Some(_), Some(_)) => None,
         }

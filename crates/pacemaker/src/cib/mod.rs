@@ -225,6 +225,8 @@ struct Reader<'a, 'i> {
     guests: Vec<GuestDraft<'a, 'i>>,
     /// Names of the remote nodes whose connections are stopped, as the nodes shut down, or wait after a failure.
     given_up: HashSet<&'a str>,
+    /// Guest nodes that are asked to shut down.
+    leaving_guests: HashSet<HostIdx>,
     /// The supported bundles.
     bundles: Vec<BundleDraft<'a, 'i>>,
     /// The resources that run in others.
@@ -296,6 +298,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             panics: false,
             guests: Vec::new(),
             given_up: HashSet::new(),
+            leaving_guests: HashSet::new(),
             bundles: Vec::new(),
             contained: Vec::new(),
             container_ties: Vec::new(),
@@ -402,6 +405,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.set.stop_all = options.flag("stop-all-resources", false);
         self.maintenance_mode = options.flag("maintenance-mode", false);
         self.startup_fencing = options.flag("startup-fencing", true);
+        self.set.removes_after_stop = options.flag("remove-after-stop", false);
         self.set.startup_probes = options.flag("enable-startup-probes", true);
         self.keeps_orphans = !is_on("stop-orphan-resources");
         self.cluster_name = options.get("cluster-name");

@@ -62,8 +62,12 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
                 Start if action.host == Some(one.host) && !migrates => {
                     one.follow(&comes, step, why, actions);
                 }
-                // Pacemaker deletes the history of another agent on the node before the resource starts anywhere.
-                Start if one.has_other_agent(set, resource) => {
+                // Pacemaker deletes the history of another agent on the node before the resource starts anywhere, and
+                // with `remove-after-stop` that of each resource that stops there.
+                Start
+                    if one.has_other_agent(set, resource)
+                        || set.removes_after_stop && one.is_left_by(set, changes, resource) =>
+                {
                     one.follow(&one.arrival(actions), step, why, actions);
                 }
                 Promote | Reload if action.host == Some(one.host) => {
@@ -237,6 +241,13 @@ impl ConnectedHost {
     /// Returns true if a resource has its place on the node, started or not.
     fn is_to_get(self, changes: &ResourceChanges, resource: ResourceIdx) -> bool {
         changes.by_place[resource.get()].starts_on() == Some(self.host)
+    }
+
+    /// Returns true if a resource stops on the node, which is not fenced.
+    fn is_left_by(self, set: &WorkingSet, changes: &ResourceChanges, resource: ResourceIdx) -> bool {
+        let change = changes.get(resource);
+        let stops = !change.migrates() && change.stops_on() == Some(self.host);
+        stops && !set.host(self.host).state.unclean
     }
 
     /// Returns true if a resource runs on the node by the history of another agent.
