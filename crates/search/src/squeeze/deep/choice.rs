@@ -9,17 +9,17 @@ use htools_model::NodeIdx;
 const SHARPNESS: i32 = 8;
 
 /// The nodes that stay online and those that are freed.
-pub(super) struct NodeChoice {
+pub(super) struct StayingNodes {
     /// The freed nodes.
     pub freed: Vec<NodeIdx>,
     /// How scarce each of [`RESOURCES`] is on the others: 1 for the scarcest, and 0 if it has no limit.
     pub scarcity: [f64; RESOURCES.len()],
 }
 
-impl NodeChoice {
+impl StayingNodes {
     /// Chooses `count` of the online nodes. Those that cannot be freed are among them. Of equal nodes, those stay that have
     /// most memory in use, so that few instances move.
-    pub(super) fn of(scope: &GroupScope<'_>, online: &[NodeIdx], count: usize) -> NodeChoice {
+    pub(super) fn of(scope: &GroupScope<'_>, online: &[NodeIdx], count: usize) -> StayingNodes {
         let scarcity = scarcity(scope, online, count);
         let offer = |resource: Resource, node: &NodeIdx| scope.offer(resource, *node).max(0) as f64;
         let total = RESOURCES.map(|r| online.iter().map(|n| offer(r, n)).sum::<f64>().max(1.0));
@@ -37,7 +37,7 @@ impl NodeChoice {
             let worth = b.0.cmp(&a.0).then(b.1.total_cmp(&a.1));
             worth.then_with(|| used(b.2).cmp(&used(a.2))).then(a.2.cmp(&b.2))
         });
-        NodeChoice { freed: order.iter().skip(count).map(|entry| entry.2).collect(), scarcity }
+        StayingNodes { freed: order.iter().skip(count).map(|entry| entry.2).collect(), scarcity }
     }
 }
 

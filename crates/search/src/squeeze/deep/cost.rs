@@ -2,7 +2,7 @@
 
 use super::super::resources::Resource;
 use super::super::trial::GroupScope;
-use super::choice::NodeChoice;
+use super::choice::StayingNodes;
 use crate::balance::deep::arrangement::Shift;
 use crate::balance::deep::terrain::{NOWHERE, Seat, SlotStanding, Terrain};
 use htools_model::InstanceIdx;
@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 pub(super) const RESOURCES: [Resource; 3] = [Resource::Memory, Resource::Cpus, Resource::Spindles];
 
 /// An amount of each resource.
-type Amounts = [i64; RESOURCES.len()];
+type ResourceAmounts = [i64; RESOURCES.len()];
 
 /// Cost of an instance that moves between nodes that stay. The squared size of an average instance costs 1.
 const MOVE: f64 = 1.0;
@@ -20,7 +20,7 @@ const MOVE: f64 = 1.0;
 /// Cost of an instance that is left, compared with that of its size on the largest node.
 const LEFT: f64 = 4.0;
 
-/// Amounts beyond this are as good as infinite.
+/// ResourceAmounts beyond this are as good as infinite.
 const MOST: i128 = 1 << 40;
 
 /// The room on each node, and the cost of its changes.
@@ -31,9 +31,9 @@ pub(super) struct PackingCost {
     /// Weight of each resource.
     weights: [f64; RESOURCES.len()],
     /// What each mobile takes as a primary and as a secondary.
-    sizes: Vec<[Amounts; 2]>,
+    sizes: Vec<[ResourceAmounts; 2]>,
     /// Room on each online slot.
-    rooms: Vec<Amounts>,
+    rooms: Vec<ResourceAmounts>,
     left: f64,
 }
 
@@ -50,7 +50,7 @@ pub(super) fn is_on_offline(terrain: &Terrain<'_>, seat: Seat) -> bool {
 }
 
 impl PackingCost {
-    pub(super) fn of(scope: &GroupScope<'_>, terrain: &Terrain<'_>, choice: &NodeChoice) -> PackingCost {
+    pub(super) fn of(scope: &GroupScope<'_>, terrain: &Terrain<'_>, choice: &StayingNodes) -> PackingCost {
         let mobiles = || 0..terrain.mobiles.len() as u32;
         let taken = |resource: Resource, mobile: u32, secondary: bool| {
             let amount = resource.taken(terrain.instance(mobile), secondary);
@@ -107,13 +107,13 @@ impl PackingCost {
         (0..RESOURCES.len()).map(|at| -self.of_room(at, self.rooms[slot as usize][at])).sum()
     }
 
-    fn in_units(&self, amounts: &Amounts) -> f64 {
+    fn in_units(&self, amounts: &ResourceAmounts) -> f64 {
         amounts.iter().zip(self.units).map(|(amount, unit)| *amount as f64 / unit).sum()
     }
 
     /// Change of the cost by shifts of mobiles from `seats`.
     pub(super) fn change(&self, terrain: &Terrain<'_>, seats: &[Seat], proposal: &[Shift]) -> f64 {
-        let mut changed: SmallVec<[(u32, Amounts); 8]> = SmallVec::new();
+        let mut changed: SmallVec<[(u32, ResourceAmounts); 8]> = SmallVec::new();
         let mut change = 0.0;
         for Shift { mobile, to } in proposal {
             let (from, home) = (seats[*mobile as usize], terrain.mobiles[*mobile as usize].home);
@@ -125,7 +125,7 @@ impl PackingCost {
                 match terrain.standing[slot as usize] {
                     SlotStanding::Online => {
                         let at = changed.iter().position(|entry| entry.0 == slot).unwrap_or_else(|| {
-                            changed.push((slot, Amounts::default()));
+                            changed.push((slot, ResourceAmounts::default()));
                             changed.len() - 1
                         });
                         changed[at].1.iter_mut().zip(size).for_each(|(sum, amount)| *sum += sign * amount);

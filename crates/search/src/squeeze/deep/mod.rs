@@ -12,7 +12,7 @@ mod tests;
 
 use std::ops::ControlFlow;
 
-use self::choice::NodeChoice;
+use self::choice::StayingNodes;
 use self::packing::{Packing, STREAMS};
 use super::condense::carried_out;
 use super::trial::GroupScope;
@@ -87,7 +87,7 @@ fn kept(scope: &GroupScope<'_>, plan: &GroupPlan, freed: &[NodeIdx], why: &Hindr
 
 /// Frees all online nodes but `count`, if a packing is found.
 fn keep(scope: &GroupScope<'_>, state: &Cluster, online: &[NodeIdx], count: usize) -> Option<FreedNodes> {
-    let choice = NodeChoice::of(scope, online, count);
+    let choice = StayingNodes::of(scope, online, count);
     if scope.hopeless(&choice.freed).is_some() || scope.lacks_spindles(&choice.freed) {
         return None;
     }

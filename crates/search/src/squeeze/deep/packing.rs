@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use smallvec::SmallVec;
 
 use super::super::trial::GroupScope;
-use super::choice::NodeChoice;
+use super::choice::StayingNodes;
 use super::cost::{PackingCost, is_on_offline};
 use crate::balance::deep::RandomNumbers;
 use crate::balance::deep::arrangement::{Arrangement, Shift, ShiftSet};
@@ -71,7 +71,7 @@ impl<'t> Packing<'t> {
     pub(super) fn of(
         scope: &'t GroupScope<'t>,
         terrain: &'t Terrain<'t>,
-        choice: &NodeChoice,
+        choice: &StayingNodes,
     ) -> Packing<'t> {
         let mut new = Packing {
             scope,
