@@ -206,3 +206,25 @@ fn bound_of_the_nodes_that_stay() {
     let document: Value = serde_json::from_str(&run(&["--json"])).unwrap();
     assert!(document["groups"][0].get("proof").is_none());
 }
+
+/// With `--deep`, the large node stays although it has the fewest instances, and three small ones are freed instead of two
+/// nodes. Without it, the plan is the reference's.
+#[test]
+fn fewest_nodes_that_can_stay() {
+    let directory = tempfile::tempdir().unwrap();
+    let state = directory.path().join("state");
+    let file = fixture("deep.data");
+    let run = |file: &Path, more: &[&str]| {
+        hsqueeze(file, &[&["--no-capacity-checks", "--proof"][..], more].concat()).0
+    };
+    let bound = |stay: u32| format!("At least 2 nodes must stay on ({stay} stay on)\n");
+    assert_eq!(run(&file, &[]), format!("'Nodes to offline'\nn5\nn2\n{}", bound(3)));
+    let deep = ["--deep", "-S", state.to_str().unwrap()];
+    assert_eq!(run(&file, &deep), format!("'Nodes to offline'\nn3\nn4\nn5\n{}", bound(2)));
+    let squeezed = directory.path().join("state.squeezed");
+    assert_eq!(run(&squeezed, &["--deep"]), format!("'No action'\n{}", bound(2)));
+    assert_eq!(run(&file, &["--deep", "-C", "--threads=1"]), run(&file, &["--deep", "-C", "--threads=4"]));
+    let document: Value = serde_json::from_str(&run(&file, &["--deep", "--json"])).unwrap();
+    let reasons = document["groups"][0]["kept"].as_array().unwrap().iter().map(|kept| &kept["reason"]);
+    assert_eq!(reasons.collect::<Vec<_>>(), ["master", "fewest"]);
+}

@@ -329,5 +329,7 @@ pub(in crate::report) fn hindrance_words(why: &Hindrance, cluster: &Cluster) -> 
         Hindrance::MaxNodes => Words::new("max-nodes", "no more nodes are wanted in this run (--max-nodes)"),
         Hindrance::Unlikely => Words::new("unlikely", "too many before it could not be freed"),
         Hindrance::NotTried => Words::new("not-tried", "the search ended before it was tried"),
+        Hindrance::Fewest => Words::new("fewest", "fewer nodes than stay on are not enough"),
+        Hindrance::NoFewer => Words::new("no-fewer", "no plan was found that leaves fewer nodes on"),
     }
 }

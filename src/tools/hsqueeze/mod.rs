@@ -47,6 +47,8 @@ pub(crate) struct HsqueezeOptions {
     pub max_nodes: Option<usize>,
     /// Bound the number of nodes that stay on.
     pub proof: bool,
+    /// Look for plans that leave fewer nodes on.
+    pub deep: bool,
     pub cooldown: Duration,
     pub standby_data: Option<PathBuf>,
     /// `htools apply`: the approved plan.
@@ -70,6 +72,7 @@ pub(crate) const SPEC: Spec<HsqueezeOptions> = Spec {
     examples: &[
         example("hsqueeze -L", "show which nodes could be powered down"),
         example("hsqueeze -L --drbd -C", "consider DRBD instances, with commands"),
+        example("hsqueeze -L --deep --proof", "show the fewest nodes that can stay on, and a bound"),
         example("hsqueeze -L -X --max-nodes 2", "switch at most two nodes now"),
     ],
     options: &[
@@ -123,6 +126,9 @@ pub(crate) const SPEC: Spec<HsqueezeOptions> = Spec {
         .takes("FILE", File, |o, g| g.path().map(|path| o.standby_data = path)),
         &OptionDef::<HsqueezeOptions>::added_flag("proof", "also print how many nodes must stay on at least", |o| o.proof = true)
             .more("No plan under these rules leaves fewer nodes on. The bound ignores --max-nodes. Groups in which nodes are powered up have none."),
+        &OptionDef::<HsqueezeOptions>::added_flag("deep", "search for the fewest nodes that can stay on", |o| o.deep = true)
+            .more("Not one node after the other: the nodes that offer most stay on, and the instances are packed on them. The rules are the same, and never do more nodes stay on.")
+            .common(),
         &[SAVE, PRINT_COMMANDS],
         &VERBOSE,
         &QUIET.says("print one line if there is something to do, and nothing otherwise").added(),

@@ -46,6 +46,7 @@ impl<'a> Planning<'a> {
             known_sizes: self.known_sizes.clone(),
             swaps: self.swaps(),
             proof: options.proof,
+            deep: options.deep,
         }
     }
 

@@ -498,9 +498,11 @@ fn squeezes_say_what_the_text_says() {
     let validator = validator("htools.squeeze-1.json");
     for sample in samples() {
         document(&["hsqueeze", "-t", sample.to_str().unwrap(), "--proof"], &validator);
-        for options in
-            [&["--minimal-resources=1"][..], &["--all", "--no-capacity-checks"], &["--minimal-resources=90"]]
-        {
+        for options in [
+            &["--minimal-resources=1"][..],
+            &["--all", "--no-capacity-checks", "--deep"],
+            &["--minimal-resources=90"],
+        ] {
             let words = [&["hsqueeze", "-t", sample.to_str().unwrap()], options].concat();
             let document = document(&words, &validator);
             let text = stdout(&[&words[..], &["--no-headers"]].concat());

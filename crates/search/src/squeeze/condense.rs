@@ -21,6 +21,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::candidates::refusal;
+use super::deep;
 use super::expand::{suffices, with_online};
 use super::harm::{hold, release};
 use super::standby::bring_online;
@@ -33,7 +34,7 @@ use crate::balance::deep::order::{OrderedSteps, order};
 use crate::moves::perform;
 use crate::parallel;
 use htools_model::score::Board;
-use htools_model::{Cluster, Draft, InstanceIdx, NodeIdx};
+use htools_model::{Cluster, Draft, InstanceIdx, NodeIdx, Placement, Step};
 
 /// Up to this product of candidates and instances, every trial begins anew.
 const SMALL: usize = 6_000;
@@ -67,28 +68,43 @@ pub(super) fn condense_held(
 fn condense(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan, Option<Draft>) {
     let way = TrialWay::of(scope);
     let (mut plan, mut after) = condense_by(scope, most, state, way);
-    while let Some(reached) = &after {
-        let Some((more, further)) = bring_fewer_online(scope, most, state, &plan, reached) else { break };
+    let next = |plan: &GroupPlan, after: &Option<Draft>, deep: bool| {
+        bring_fewer_online(scope, most, state, plan, after.as_ref()?, deep)
+    };
+    while let Some((more, further)) = next(&plan, &after, false) {
         (plan, after) = (more, Some(further));
+    }
+    let is_best = |plan: &GroupPlan| scope.online().count() - plan.nodes.len() <= scope.fewest();
+    if scope.options.deep && !is_best(&plan) {
+        if let Some((more, further)) = deep::free_more(scope, most, state, &plan) {
+            (plan, after) = (more, Some(further));
+        }
+        while !is_best(&plan)
+            && let Some((more, further)) = next(&plan, &after, true)
+        {
+            (plan, after) = (more, Some(further));
+        }
     }
     (plan, after)
 }
 
 /// Frees the nodes that the next runs would free from the state after a plan, and moves every instance there
 /// directly. Nodes that the plan brings online may turn out not to be needed. No plan both frees nodes and
-/// brings others online; instead, it brings fewer online, if they suffice.
+/// brings others online; instead, it brings fewer online, if they suffice. `deep` tells whether these runs search deeply.
 pub(super) fn bring_fewer_online(
     scope: &GroupScope<'_>,
     most: usize,
     state: &Cluster,
     plan: &GroupPlan,
     reached: &Cluster,
+    deep: bool,
 ) -> Option<(GroupPlan, Draft)> {
     let way = TrialWay::of(scope);
     if way == TrialWay::OnlyEmptied || scope.has_to_end() {
         return None;
     }
-    let again = GroupScope::of(reached, scope.group, scope.options, scope.watch);
+    let options = SqueezeOptions { deep, ..scope.options.clone() };
+    let again = GroupScope::of(reached, scope.group, &options, scope.watch);
     if again.needs_more() {
         return None;
     }
@@ -106,14 +122,7 @@ pub(super) fn bring_fewer_online(
     on.iter().for_each(|standby| bring_online(&mut draft, standby));
     let moved = further.instances.iter().filter(|i| i.placement() != state.instance(i.idx).placement());
     let placements: Vec<_> = moved.map(|i| (i.idx, i.placement())).collect();
-    let options = balance_options(scope.options);
-    let OrderedSteps { steps, given_up, .. } =
-        order(&draft, &scope.nodes, &options, &placements, placements.len());
-    let rules = options.rules;
-    let made = steps.iter().all(|step| perform(&mut draft, step.instance, step.mv, &rules).is_ok());
-    if !made || !given_up.is_empty() {
-        return None;
-    }
+    let steps = carried_out(scope, &mut draft, &placements)?;
     let is_good = if freed.is_empty() {
         suffices(scope, &draft, &on)
     } else {
@@ -136,6 +145,20 @@ pub(super) fn bring_fewer_online(
         }
     };
     is_good.then_some((plan, draft))
+}
+
+/// Brings instances to `placements`, in an order in which each move is possible. Returns the steps, or `None` if there are
+/// none.
+pub(super) fn carried_out(
+    scope: &GroupScope<'_>,
+    draft: &mut Draft,
+    placements: &[(InstanceIdx, Placement)],
+) -> Option<Vec<Step>> {
+    let options = balance_options(scope.options);
+    let OrderedSteps { steps, given_up, .. } =
+        order(draft, &scope.nodes, &options, placements, placements.len());
+    let made = steps.iter().all(|step| perform(draft, step.instance, step.mv, &options.rules).is_ok());
+    (made && given_up.is_empty()).then_some(steps)
 }
 
 /// After nodes were brought online, frees the nodes that the next run would free. With [`Swaps::PreviouslyOnline`], these

@@ -33,8 +33,9 @@ pub(super) fn expand_or_condense(
             return condensed;
         }
     }
-    while let Some((more, further)) =
-        after.as_ref().and_then(|reached| bring_fewer_online(scope, most, state, &plan, reached))
+    while let Some((more, further)) = after
+        .as_ref()
+        .and_then(|reached| bring_fewer_online(scope, most, state, &plan, reached, scope.options.deep))
     {
         (plan, after) = (more, Some(further));
     }

@@ -3,6 +3,7 @@
 //! Each resource by itself asks for a number of nodes: those that cannot be freed, and the largest others. The result is
 //! the largest of these numbers.
 
+use super::resources::Resource;
 use super::trial::GroupScope;
 use super::{Decision, GroupPlan, SqueezeOptions, SqueezeWatch, loosened_cluster};
 use crate::Deadline;
@@ -53,30 +54,32 @@ struct Offer {
 }
 
 impl GroupScope<'_> {
-    fn fewest(&self) -> usize {
-        let online: Vec<NodeIdx> = self.online().collect();
+    /// For each of some online nodes, whether it can never be freed.
+    pub(super) fn must_stay(&self, online: &[NodeIdx]) -> Vec<bool> {
         let fixed = self.fixed();
-        let stays: Vec<bool> = (online.iter())
-            .map(|n| fixed[n.get()].is_some() || refusal(self.cluster, *n, self.options).is_some())
-            .collect();
+        let stays =
+            |n: &NodeIdx| fixed[n.get()].is_some() || refusal(self.cluster, *n, self.options).is_some();
+        online.iter().map(stays).collect()
+    }
+
+    /// Lower bound of the number of nodes that stay online if nodes are freed.
+    pub(super) fn fewest(&self) -> usize {
+        let online: Vec<NodeIdx> = self.online().collect();
+        let stays = self.must_stay(&online);
         let asked = [
             self.fewest_for_memory(&online, &stays),
-            self.fewest_for_cpus(&online, &stays),
             self.fewest_after_loss(&online, &stays),
-            self.fewest_for_spindles(&online, &stays),
             stays.iter().filter(|stays| **stays).count().max(1),
         ];
-        asked.into_iter().max().unwrap_or(0).min(online.len())
+        let limited = self.limited_resources(&online);
+        let of_resources = limited.into_iter().map(|resource| self.fewest_for(resource, &online, &stays));
+        asked.into_iter().chain(of_resources).max().unwrap_or(0).min(online.len())
     }
 
     /// Bound from the memory of the instances, the target reserve of each node, and the reserves for DRBD instances.
     fn fewest_for_memory(&self, online: &[NodeIdx], stays: &[bool]) -> usize {
-        let offer = |n: &NodeIdx| {
-            let spec = &self.cluster.node(*n).spec;
-            // On every node, one MiB must stay free beyond the reserve.
-            i128::from(spec.mem_for_instances().0) - i128::from(self.target.memory().0) - 1
-        };
-        let (used, backed) = (self.memory_in_use(online), self.memory_backed(online));
+        let offer = |n: &NodeIdx| self.offer(Resource::Memory, *n);
+        let (used, backed) = (self.needed(Resource::Memory, online), self.memory_backed(online));
         let unit = self.memory_unit(online);
         let whole = |n: &NodeIdx| offer(n).div_euclid(unit) * unit;
         let for_instances = fewest(&offers(online, stays, whole), |sum, _, _| sum >= used);
@@ -88,24 +91,10 @@ impl GroupScope<'_> {
         for_instances.max(with_reserves)
     }
 
-    /// Bound from the vCPU ratio, with the target reserve on each node.
-    fn fewest_for_cpus(&self, online: &[NodeIdx], stays: &[bool]) -> usize {
-        let specs = || online.iter().map(|n| &self.cluster.node(*n).spec);
-        // Without a ratio, or with absurd numbers of CPUs, any number of virtual CPUs may be accepted.
-        if specs().any(|spec| spec.cpu_total <= 0.0 || !spec.exceeds_cpu_ratio(MOST_CPUS)) {
-            return 0;
-        }
-        let offer = |n: &NodeIdx| {
-            let spec = &self.cluster.node(*n).spec;
-            let (mut below, mut above) = (-MOST_CPUS, MOST_CPUS);
-            while below + 1 < above {
-                let middle = below + (above - below) / 2;
-                if spec.exceeds_cpu_ratio(middle) { above = middle } else { below = middle }
-            }
-            i128::from(below) - i128::from(self.target.vcpus()) - i128::from(spec.cpu_node)
-        };
-        let used = self.sum_in_group(online, |i| i.vcpus_in_use());
-        fewest(&offers(online, stays, offer), |sum, _, _| sum >= used)
+    /// Bound from a resource with the same limit for each placement.
+    fn fewest_for(&self, resource: Resource, online: &[NodeIdx], stays: &[bool]) -> usize {
+        let needed = self.needed(resource, online);
+        fewest(&offers(online, stays, |n| self.offer(resource, *n)), |sum, _, _| sum >= needed)
     }
 
     /// Bound from global N+1: if a node is lost, the others hold all instances, and one that uses the target reserve.
@@ -115,7 +104,7 @@ impl GroupScope<'_> {
             return 0;
         }
         let offer = |n: &NodeIdx| i128::from(self.cluster.node(*n).spec.mem_for_instances().0 - 1).max(0);
-        let (used, unit) = (self.memory_in_use(online), self.memory_unit(online));
+        let (used, unit) = (self.needed(Resource::Memory, online), self.memory_unit(online));
         let whole = |n: &NodeIdx| offer(n).div_euclid(unit) * unit;
         let for_instances = fewest(&offers(online, stays, whole), |sum, largest, _| sum - largest >= used);
         let needed = used + i128::from(self.target.memory().0.max(0));
@@ -123,46 +112,11 @@ impl GroupScope<'_> {
         for_instances.max(with_reserve)
     }
 
-    /// Bound from the spindle ratio: a node has no more weight than the ratio allows, or than it has at the start.
-    fn fewest_for_spindles(&self, online: &[NodeIdx], stays: &[bool]) -> usize {
-        let node = |n: &NodeIdx| self.cluster.node(*n);
-        let used = |n: &NodeIdx| node(n).state.ledger.spindles_used;
-        let is_plain = |n: &NodeIdx| {
-            let spec = &node(n).spec;
-            let amounts = [spec.spindle_limit, used(n)];
-            !spec.exclusive_storage && amounts.iter().all(|amount| (0.0..PLAUSIBLE_SPINDLES).contains(amount))
-        };
-        let leaves = |i: &Instance| self.cluster.is_split(i) || i.spindle_use < 0;
-        let residents = self.cluster.residents(&self.nodes);
-        let absurd = residents.iter().any(|i| leaves(self.cluster.instance(*i)));
-        if self.options.ignore_soft_errors || absurd || !online.iter().all(is_plain) {
-            return 0;
-        }
-        // Weights are whole numbers.
-        let offer = |n: &NodeIdx| node(n).spec.spindle_limit.floor().max(used(n)) as i128;
-        let needed: i128 = online.iter().map(|n| used(n) as i128).sum();
-        fewest(&offers(online, stays, offer), |sum, _, _| sum >= needed)
-    }
-
     /// The largest amount of which the memory of each of these instances is a multiple; at least 1 MiB.
     fn memory_unit(&self, online: &[NodeIdx]) -> i128 {
         let primaries = online.iter().flat_map(|n| &self.cluster.node(*n).state.primaries);
         let sizes = primaries.map(|i| i128::from(self.cluster.instance(*i).mem_in_use().0).abs());
         sizes.fold(0, common_divisor).max(1)
-    }
-
-    /// Memory of the instances that run on these nodes and stay in the group.
-    fn memory_in_use(&self, online: &[NodeIdx]) -> i128 {
-        self.sum_in_group(online, |i| i.mem_in_use().0)
-    }
-
-    /// Sum over the primaries of these nodes that stay in the group. Others have their secondary in another group.
-    fn sum_in_group(&self, online: &[NodeIdx], amount: impl Fn(&Instance) -> i64) -> i128 {
-        let of_node = |n: &NodeIdx| -> i128 {
-            let primaries = self.cluster.node(*n).state.primaries.iter().map(|i| self.cluster.instance(*i));
-            primaries.filter(|i| !self.cluster.is_split(i)).map(|i| i128::from(amount(i))).sum()
-        };
-        online.iter().map(of_node).sum()
     }
 
     /// Memory of the DRBD instances between these nodes that secondaries reserve; 0 if a node lacks its reserve already, as
@@ -177,12 +131,6 @@ impl GroupScope<'_> {
         self.sum_in_group(online, backed)
     }
 }
-
-/// More virtual CPUs than any node has.
-const MOST_CPUS: i64 = 1 << 50;
-
-/// More spindle weight than any node has; up to this, sums are exact.
-const PLAUSIBLE_SPINDLES: f64 = (1u64 << 40) as f64;
 
 fn common_divisor(a: i128, b: i128) -> i128 {
     if b == 0 { a } else { common_divisor(b, a % b) }
@@ -312,6 +260,7 @@ mod tests {
     #[test]
     fn no_placement_is_below_the_bound() {
         let (compared, met, freed) = (Cell::new(0), Cell::new(0), Cell::new(0));
+        let (as_many, as_many_deep) = (Cell::new(0), Cell::new(0));
         let node = (prop::sample::select(vec![1500i64, 2000, 2500]), 1i64..4);
         let instance = (1i64..6, 1i64..3, any::<u8>(), any::<u8>(), any::<bool>());
         let input = (
@@ -341,9 +290,14 @@ mod tests {
             let bound = fewest_online(&before, group(), &options);
             let best = fewest_of_all(&nodes, &instances, &before, &options);
             prop_assert!(bound <= best, "bound {bound}, but {best} are enough");
-            let found = squeeze(&before, &[group()], &options);
-            let online = found.after.nodes.iter().filter(|node| !node.spec.offline).count();
-            prop_assert!(bound <= online, "bound {bound}, but {online} stay on");
+            let stay = |deep: bool| {
+                let found = squeeze(&before, &[group()], &SqueezeOptions { deep, ..options.clone() });
+                found.after.nodes.iter().filter(|node| !node.spec.offline).count()
+            };
+            let (online, fewer) = (stay(false), stay(true));
+            prop_assert!(best <= fewer && fewer <= online, "of {best}, {fewer} and {online} nodes");
+            as_many.set(as_many.get() + usize::from(online == best));
+            as_many_deep.set(as_many_deep.get() + usize::from(fewer == best));
             compared.set(compared.get() + 1);
             met.set(met.get() + usize::from(bound == best));
             freed.set(freed.get() + usize::from(best < count));
@@ -352,6 +306,8 @@ mod tests {
         run.unwrap_or_else(|error| panic!("{error}"));
         let counts = [compared.get(), met.get(), freed.get()];
         assert!(counts[0] > 200 && counts[1] * 10 > counts[0] * 8 && counts[2] > 100, "{counts:?}");
+        let deep = as_many_deep.get();
+        assert!(deep * 100 > counts[0] * 97 && deep > as_many.get(), "{counts:?}, {as_many:?}, {deep}");
     }
 
     #[test]

@@ -9,7 +9,10 @@ use std::collections::BTreeMap;
 use super::trial::{BalancedState, GroupScope};
 use super::{Hindrance, balance_options};
 use crate::moves::perform;
-use htools_model::{Cluster, Draft, Immobile, InstanceIdx, Mib, NodeIdx, Rule, Step, TagId};
+use htools_model::score::Touched;
+use htools_model::{
+    Cluster, Draft, Immobile, InstanceIdx, Ledger, Mib, NodeIdx, NodeSpec, Rule, Step, TagId,
+};
 
 /// A way in which the result is worse than the state before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,33 +81,69 @@ impl<'c> Baseline<'c> {
 
     fn beyond(&self, after: &Cluster, node: NodeIdx) -> Option<Deterioration> {
         let (spec, now) = (&after.node(node).spec, &after.node(node).state.ledger);
-        let was = &self.before.node(node).state.ledger;
+        // The ledger also counts spindles of disks on shared storage, which take none from the node.
+        let takes_spindles = || local_spindles(after, node) > local_spindles(self.before, node);
+        let rule = self.broken_limit(spec, now, takes_spindles)?;
+        Some(Deterioration::Policy { node, rule })
+    }
+
+    /// The limit of its policy that a node in this state exceeds by more than before. `takes_spindles` tells whether more
+    /// spindles of it are taken than before.
+    fn broken_limit(&self, spec: &NodeSpec, now: &Ledger, takes_spindles: impl Fn() -> bool) -> Option<Rule> {
+        let was = &self.before.node(spec.idx).state.ledger;
         let cpus = |now: i64, was: i64| now > was && spec.exceeds_cpu_ratio(now);
         let spindles = |now: f64, was: f64| now > was && now > spec.spindle_limit;
-        // The ledger also counts spindles of disks on shared storage, which take none from the node.
         let lacks_spindles = || {
             let is_short =
                 spec.exclusive_storage && now.spindles_free_planned < was.spindles_free_planned.min(0);
-            is_short && local_spindles(after, node) > local_spindles(self.before, node)
+            is_short && takes_spindles()
         };
-        let rule = if spec.offline {
-            return None;
+        if spec.offline {
+            None
         } else if spindles(now.spindles_used, was.spindles_used) {
-            Rule::SpindleRatio
+            Some(Rule::SpindleRatio)
         } else if spindles(now.spindles_used_planned, was.spindles_used_planned) {
-            Rule::PlannedSpindleRatio
+            Some(Rule::PlannedSpindleRatio)
         } else if now.disk_free_planned < was.disk_free_planned && now.disk_free_planned <= Mib::ZERO {
-            Rule::PlannedDisk
+            Some(Rule::PlannedDisk)
         } else if lacks_spindles() {
-            Rule::PlannedSpindles
+            Some(Rule::PlannedSpindles)
         } else if cpus(now.vcpus, was.vcpus) {
-            Rule::CpuRatio
+            Some(Rule::CpuRatio)
         } else if cpus(now.vcpus_planned, was.vcpus_planned) {
-            Rule::PlannedCpuRatio
+            Some(Rule::PlannedCpuRatio)
         } else {
-            return None;
+            None
+        }
+    }
+}
+
+impl GroupScope<'_> {
+    /// Returns true if nodes may change in this way when instances leave freed nodes: no node that changes fails N+1, loses
+    /// the target reserve or exceeds its policy, and tags and locations are no worse. If this holds for each change, it
+    /// holds for all together.
+    pub(super) fn allows(&self, changed: &[Touched<'_>]) -> bool {
+        let online = || changed.iter().filter(|node| !node.spec.offline);
+        let (failed, soft) =
+            (|n: &Touched<'_>| self.ledger_before(n.spec).n1_fail, self.options.ignore_soft_errors);
+        let is_sound = |n: &Touched<'_>| !n.after.n1_fail || failed(n);
+        let keeps_reserve = |n: &Touched<'_>| {
+            let takes_nothing =
+                n.after.mem_instances <= n.before.mem_instances && n.after.vcpus <= n.before.vcpus;
+            takes_nothing || self.target.fits(n.spec, &n.after)
         };
-        Some(Deterioration::Policy { node, rule })
+        let is_within = |n: &Touched<'_>| self.baseline.broken_limit(n.spec, &n.after, || true).is_none();
+        let sum =
+            |of: fn(&Ledger) -> i64| -> i64 { changed.iter().map(|n| of(&n.after) - of(n.before)).sum() };
+        online().all(|n| is_sound(n) && keeps_reserve(n))
+            && (soft
+                || (sum(|ledger| ledger.tag_conflicts) <= 0
+                    && sum(|ledger| ledger.location_sum) <= 0
+                    && online().all(is_within)))
+    }
+
+    fn ledger_before(&self, spec: &NodeSpec) -> &Ledger {
+        &self.cluster.node(spec.idx).state.ledger
     }
 }
 

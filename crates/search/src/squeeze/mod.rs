@@ -15,10 +15,12 @@
 mod candidates;
 mod condense;
 pub mod cooldown;
+mod deep;
 mod expand;
 mod fewest;
 mod harm;
 mod reserve;
+mod resources;
 mod spindles;
 pub mod standby;
 #[cfg(test)]
@@ -75,6 +77,8 @@ pub struct SqueezeOptions {
     pub swaps: Swaps,
     /// Bound the number of nodes that stay online.
     pub proof: bool,
+    /// Look for plans that leave fewer nodes online.
+    pub deep: bool,
 }
 
 /// The nodes that the second plan of a group may free, after a first one that brings nodes online.
@@ -102,6 +106,7 @@ impl Default for SqueezeOptions {
             known_sizes: Sizes::default(),
             swaps: Swaps::All,
             proof: false,
+            deep: false,
         }
     }
 }
@@ -153,6 +158,10 @@ pub enum Hindrance {
     Unlikely,
     /// The search ended before it was tried.
     NotTried,
+    /// Fewer nodes than stay are not enough.
+    Fewest,
+    /// No plan for fewer nodes than stay was found.
+    NoFewer,
 }
 
 /// A node that is not freed.

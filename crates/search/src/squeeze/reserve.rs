@@ -9,8 +9,8 @@ use crate::why::RefusedPlace;
 use htools_model::redundancy::global::{RedundancyCheck, Scope};
 use htools_model::units::floor_to_i64;
 use htools_model::{
-    Cluster, Disk, DiskTemplate, Instance, InstanceDetails, InstancePolicy, Ledger, Mib, NodeIdx, Obstacle,
-    Place, Placement, Rule, Strictness, TagArrival,
+    Cluster, Disk, DiskTemplate, Instance, InstanceDetails, InstancePolicy, Ledger, Mib, NodeIdx, NodeSpec,
+    Obstacle, Place, Placement, Rule, Strictness, TagArrival,
 };
 
 /// Number of nodes on which using the reserve is tried.
@@ -73,7 +73,16 @@ impl Reserve {
     /// The ledger of a node after the reserve is used.
     fn used(&self, cluster: &Cluster, node: NodeIdx) -> Result<Ledger, Rule> {
         let htools_model::Node { spec, state } = cluster.node(node);
-        state.ledger.add_primary(spec, &self.probe, 0, TagArrival::default(), Strictness::Strict)
+        self.taken_from(spec, &state.ledger)
+    }
+
+    fn taken_from(&self, spec: &NodeSpec, ledger: &Ledger) -> Result<Ledger, Rule> {
+        ledger.add_primary(spec, &self.probe, 0, TagArrival::default(), Strictness::Strict)
+    }
+
+    /// Returns true if a node in this state has the reserve, its disk apart.
+    pub(super) fn fits(&self, spec: &NodeSpec, ledger: &Ledger) -> bool {
+        self.taken_from(spec, ledger).is_ok()
     }
 
     /// The lack of the first online node without the reserve. If too few nodes have room for the disk, it is

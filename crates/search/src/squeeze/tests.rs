@@ -271,8 +271,9 @@ pub(super) fn any_cluster() -> impl Strategy<Value = (Cluster, SqueezeOptions)> 
     let nodes = prop::collection::vec((0usize..8, 1i64..4), 2..9);
     let instances = prop::collection::vec((any::<u8>(), any::<u8>(), 1i64..12, 0u8..12), 0..24);
     let reach = prop::sample::select(vec![Reach::External, Reach::Drbd, Reach::All]);
-    (nodes, instances, reach, any::<bool>(), 0.0f64..4.0, 0.0f64..4.0).prop_map(
-        |(nodes, instances, reach, capacity_checks, minimal, more)| {
+    let switches = (any::<bool>(), any::<bool>());
+    (nodes, instances, reach, switches, 0.0f64..4.0, 0.0f64..4.0).prop_map(
+        |(nodes, instances, reach, (capacity_checks, deep), minimal, more)| {
             let count = nodes.len();
             let mut used = vec![0; count];
             let mut rows = Vec::new();
@@ -312,6 +313,7 @@ pub(super) fn any_cluster() -> impl Strategy<Value = (Cluster, SqueezeOptions)> 
                 target: minimal + more,
                 reach,
                 capacity_checks,
+                deep,
                 ..SqueezeOptions::default()
             };
             (built(&nodes, &rows), options)

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use super::arrangement::Shift;
 use super::tag_state::{PrimaryChange, TagState, location_score};
 use super::terrain::{NOWHERE, Seat, Terrain};
+use htools_model::score::Touched;
 use htools_model::{DiskCheck, JointReserve, Ledger, Mib, NodeIdx, NodeReserve, Strictness, TagArrival};
 
 /// A change of the memory that a slot keeps for the failure of another, in MiB.
@@ -142,20 +143,42 @@ impl Ledgers {
                 None => seats[mobile as usize],
             };
             if !self.arrive(terrain, *shift, seats[shift.mobile as usize], absent, tags, &changed) {
-                for (back, shift) in proposal.iter().enumerate() {
-                    if back < at {
-                        self.count_in(terrain, shift.mobile, shift.to, -1);
-                    }
-                    self.count_in(terrain, shift.mobile, seats[shift.mobile as usize], 1);
-                }
-                for (slot, ledger) in saved {
-                    self.ledgers[slot as usize] = ledger;
-                }
+                self.take_back(terrain, seats, proposal, at, &saved);
                 return false;
             }
             changed.push(PrimaryChange { mobile: shift.mobile, slot: shift.to.primary, by: 1 });
         }
-        true
+        let is_allowed = terrain.restraint.is_none_or(|allows| {
+            let touched = saved.iter().map(|(slot, before)| {
+                let (spec, after) = (terrain.spec(*slot), *self.ledger(*slot));
+                Touched { spec, before, after }
+            });
+            allows(&touched.collect::<SmallVec<[Touched<'_>; 8]>>())
+        });
+        if !is_allowed {
+            self.take_back(terrain, seats, proposal, proposal.len(), &saved);
+        }
+        is_allowed
+    }
+
+    /// Takes back a proposal of which all shifts have left their seats, and the first `arrived` have arrived.
+    fn take_back(
+        &mut self,
+        terrain: &Terrain<'_>,
+        seats: &[Seat],
+        proposal: &[Shift],
+        arrived: usize,
+        saved: &[(u32, Ledger)],
+    ) {
+        for (at, shift) in proposal.iter().enumerate() {
+            if at < arrived {
+                self.count_in(terrain, shift.mobile, shift.to, -1);
+            }
+            self.count_in(terrain, shift.mobile, seats[shift.mobile as usize], 1);
+        }
+        for (slot, ledger) in saved {
+            self.ledgers[*slot as usize] = *ledger;
+        }
     }
 
     /// Moves many mobiles from their homes: first all leave, then they arrive one by one. Updates `seats` and
@@ -260,11 +283,8 @@ impl Ledgers {
     ) -> bool {
         let (instance, details) = (terrain.instance(mobile), &terrain.mobiles[mobile as usize]);
         let strict = terrain.strictness(false);
-        let (mut primary, secondary) = match terrain.way(mobile, details.home, to) {
-            _ if to == details.home => (strict, strict),
-            Some(way) => (way.primary, way.secondary),
-            None => return false,
-        };
+        let entry = if to == details.home { Some([strict; 2]) } else { terrain.entry(mobile, to) };
+        let Some([mut primary, secondary]) = entry else { return false };
         if to.primary == from.primary {
             primary = Strictness::Forced;
         } else if to.primary == details.home.primary {

@@ -9,8 +9,8 @@ use super::super::is_on_offline;
 use super::appraise::{LaneRow, MOST_LANES, stride};
 use crate::MoveRules;
 use crate::moves::Repertoire;
-use htools_model::score::Board;
 use htools_model::score::metrics::{Aggregate, Count, LANES, Lanes, TABLE, lane};
+use htools_model::score::{Board, Touched};
 use htools_model::{
     Cluster, Instance, InstanceIdx, Mirroring, NodeIdx, NodeSpec, Placement, WORTH_PARTS, Weights,
 };
@@ -117,11 +117,18 @@ impl CountWeights {
     }
 }
 
+/// A further rule of a search: returns true if the nodes that a proposal changes may be so afterwards.
+pub(crate) type Restraint<'c> = dyn Fn(&[Touched<'_>]) -> bool + Sync + 'c;
+
 /// The constant data of a search: see the module documentation.
 pub(crate) struct Terrain<'c> {
     /// The cluster at the start.
     pub cluster: &'c Cluster,
     pub rules: MoveRules,
+    /// A rule on the nodes that change, besides those of moves.
+    pub restraint: Option<&'c Restraint<'c>>,
+    /// True if an instance may take two moves to its seat if both of its nodes are offline.
+    pub in_two_moves: bool,
     /// Node of each slot. The nodes of the set come first, in order.
     pub nodes: Vec<NodeIdx>,
     /// Role of each slot.
@@ -193,6 +200,8 @@ impl<'c> Terrain<'c> {
         let mut terrain = Terrain {
             cluster,
             rules,
+            restraint: None,
+            in_two_moves: false,
             standing,
             online,
             mobiles,

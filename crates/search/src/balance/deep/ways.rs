@@ -1,6 +1,6 @@
 //! Single moves that take an instance from its home to a seat.
 
-use super::terrain::{NOWHERE, Seat, Terrain};
+use super::terrain::{Mobile, NOWHERE, Seat, Terrain};
 use htools_model::{Move, NodeIdx, Strictness};
 
 /// A move to a seat, and the strictness of the rules on its new nodes.
@@ -25,6 +25,31 @@ impl Terrain<'_> {
         }
     }
 
+    /// Strictness of the rules on the new primary and the new secondary of a mobile that goes from home to a seat, if it
+    /// can get there.
+    pub(crate) fn entry(&self, mobile: u32, to: Seat) -> Option<[Strictness; 2]> {
+        let Mobile { home, mirrored, .. } = self.mobiles[mobile as usize];
+        let way = self.way(mobile, home, to).map(|way| [way.primary, way.secondary]);
+        let is_lost = self.in_two_moves && mirrored;
+        way.or_else(|| (is_lost && self.is_reached_in_two_moves(home, to)).then_some([Strictness::Forced; 2]))
+    }
+
+    /// Returns true if an instance with two offline nodes can get a new secondary, and then leave its primary.
+    fn is_reached_in_two_moves(&self, from: Seat, to: Seat) -> bool {
+        let is_left = |slot: u32| self.spec(slot).offline;
+        let fails_over = |by: u32| self.migrates(from.primary, by);
+        let directly = fails_over(to.primary);
+        let through = !self.rules.restricted_migration
+            && fails_over(to.secondary)
+            && self.migrates(to.secondary, to.primary);
+        self.rules.disk_moves
+            && self.rules.instance_moves
+            && [from.primary, from.secondary].into_iter().all(is_left)
+            && [to.primary, to.secondary].into_iter().all(|slot| self.is_online(slot))
+            && to.primary != to.secondary
+            && (directly || through)
+    }
+
     /// Like [`Terrain::way`], as a move between nodes.
     pub(crate) fn move_between(&self, mobile: u32, from: Seat, to: Seat) -> Option<Move> {
         let node = |slot: u32| -> Result<NodeIdx, ()> { self.nodes.get(slot as usize).copied().ok_or(()) };
@@ -46,7 +71,7 @@ impl Terrain<'_> {
         };
         seats.sort_unstable();
         seats.dedup();
-        seats.retain(|to| self.way(mobile, home, *to).is_some());
+        seats.retain(|to| self.entry(mobile, *to).is_some());
         seats
     }
 

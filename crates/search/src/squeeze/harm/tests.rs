@@ -195,8 +195,9 @@ fn tagged_cluster() -> impl Strategy<Value = (Cluster, SqueezeOptions)> {
     let nodes = prop::collection::vec((0usize..9, 0usize..3, 0usize..5), 2..7);
     let one = (any::<u8>(), any::<u8>(), 1i64..9, 0u8..10, 0usize..8, 0usize..6, 1i64..16);
     let reach = prop::sample::select(vec![Reach::External, Reach::Drbd, Reach::All]);
-    (nodes, prop::collection::vec(one, 0..16), reach, any::<bool>(), 0.0f64..3.0).prop_map(
-        |(nodes, instances, reach, capacity_checks, minimal)| {
+    let switches = (any::<bool>(), any::<bool>());
+    (nodes, prop::collection::vec(one, 0..16), reach, switches, 0.0f64..3.0).prop_map(
+        |(nodes, instances, reach, (capacity_checks, deep), minimal)| {
             let total = 3000;
             let mut used = vec![0; nodes.len()];
             let mut rows = Vec::new();
@@ -231,8 +232,14 @@ fn tagged_cluster() -> impl Strategy<Value = (Cluster, SqueezeOptions)> {
                 format!("n{at}|{total}|0|{}|90000|80000|9|{role}|u|1|{tags}", total - used[at])
             };
             let nodes: Vec<String> = nodes.iter().enumerate().map(node).collect();
-            let options =
-                SqueezeOptions { minimal, target: minimal, reach, capacity_checks, ..Default::default() };
+            let options = SqueezeOptions {
+                minimal,
+                target: minimal,
+                reach,
+                capacity_checks,
+                deep,
+                ..Default::default()
+            };
             (built(&nodes, &rows), options)
         },
     )

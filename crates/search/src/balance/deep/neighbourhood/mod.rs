@@ -31,7 +31,7 @@ fn enter(at: &Arrangement<'_>, proposal: &mut ShiftSet, mobile: u32, to: Seat) -
     let possible = to != at.seats[mobile as usize]
         && to.primary != to.secondary
         && proposal.iter().all(|shift| shift.mobile != mobile)
-        && (to == home || at.terrain.way(mobile, home, to).is_some());
+        && (to == home || at.terrain.entry(mobile, to).is_some());
     if possible {
         proposal.push(Shift { mobile, to });
     }

@@ -6,6 +6,7 @@ use crate::balance::deep::arrangement::Appraisal;
 use crate::balance::deep::terrain::Terrain;
 use htools_ganeti::generate::{ClusterSpec, TemplateMix, cluster};
 use htools_ganeti::load::merge::{MergeOptions, finish, merge};
+use htools_model::score::Touched;
 use htools_model::{Cluster, Ledger, Mib};
 
 /// Small clusters of every kind, some with an offline node.
@@ -49,9 +50,14 @@ fn picture(at: &Arrangement<'_>) -> Picture {
 /// Draws many changes and compares the running state with one that is built again.
 fn holds(neighbourhood: &dyn Neighbourhood) {
     let (mut tried, mut made, mut refused) = (0, 0, 0);
-    for cluster in clusters() {
+    // A search may have a rule of its own.
+    let picky = |changed: &[Touched<'_>]| changed.iter().all(|node| node.after.primaries % 5 > 0);
+    for (number, cluster) in clusters().enumerate() {
         let nodes = cluster.all_nodes();
-        let terrain = Terrain::of(&cluster, &nodes, &BalanceOptions::default());
+        let mut terrain = Terrain::of(&cluster, &nodes, &BalanceOptions::default());
+        if number % 4 == 3 {
+            terrain.restraint = Some(&picky);
+        }
         let (mut at, mut draws, mut proposal) =
             (Arrangement::of(&terrain), RandomNumbers::stream(5), ShiftSet::new());
         let start = picture(&at);
