@@ -79,8 +79,7 @@ impl Descent {
         let mut kept: Vec<(i64, u32)> =
             peers.into_iter().map(|peer| (ledgers.peer(slot, peer), peer)).collect();
         let (mut left, mut levels, mut leavers) = (secondaries.to_vec(), Vec::new(), Vec::new());
-        loop {
-            let Some(most) = kept.iter_mut().max() else { break };
+        while let Some(most) = kept.iter_mut().max() {
             levels.push(most.0);
             // The largest secondary goes, of those with the primary node for which most is kept.
             let Some(at) = left.iter().position(|mobile| peer(mobile) == most.1) else { break };
