@@ -48,7 +48,7 @@ struct Descent {
 /// Several steps of a descent at once.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Stretch {
-    /// What each step lowers the reserve on average, as a share of the node's memory.
+    /// Average decrease of the reserve for each step, as a share of the node's memory.
     gain: f64,
     /// Index of the descent.
     at: usize,
@@ -109,7 +109,7 @@ impl Descent {
 }
 
 /// The room that the secondaries of each size have on the nodes whose level is high enough.
-struct Capacity {
+struct RoomByNeed {
     /// The different needs, ascending.
     needs: Vec<i64>,
     /// For each need, the room on nodes with such a level, less the smaller secondaries at home there.
@@ -118,22 +118,22 @@ struct Capacity {
     must: Vec<i64>,
 }
 
-impl Capacity {
+impl RoomByNeed {
     /// `of_all` are the needs of all secondaries.
-    fn of(of_all: &[i64], descents: &[Descent]) -> Capacity {
+    fn of(of_all: &[i64], descents: &[Descent]) -> RoomByNeed {
         let mut sorted = of_all.to_vec();
         sorted.sort_unstable();
         let mut needs = sorted.clone();
         needs.dedup();
         let least = |need: &i64| (sorted.len() - sorted.partition_point(|other| other < need)) as i64;
         let must = needs.iter().map(least).collect();
-        let mut capacity = Capacity { room: vec![0; needs.len()], needs, must };
+        let mut by_need = RoomByNeed { room: vec![0; needs.len()], needs, must };
         for descent in descents {
-            for (at, room) in capacity.rooms(descent, 0, descent.levels[0]) {
-                capacity.room[at] += room;
+            for (at, room) in by_need.rooms(descent, 0, descent.levels[0]) {
+                by_need.room[at] += room;
             }
         }
-        capacity
+        by_need
     }
 
     /// The room of a node for each need above `from`, up to `to`.
@@ -178,8 +178,8 @@ impl LevelPlan {
         };
         let mut descents: Vec<Descent> = terrain.online.iter().map(descent).collect();
         let needs: Vec<i64> = mirrored.iter().map(|mobile| terrain.mobiles[*mobile as usize].need).collect();
-        let capacity = Capacity::of(&needs, &descents);
-        descend(terrain, &mut descents, capacity, most);
+        let by_need = RoomByNeed::of(&needs, &descents);
+        descend(terrain, &mut descents, by_need, most);
         let staying = secondaries.iter().map(|of_slot| of_slot.len() as i64).collect();
         let level = vec![0; terrain.nodes.len()];
         let (lowered, relieved) = (Vec::new(), BTreeSet::new());
@@ -217,7 +217,7 @@ impl LevelPlan {
 }
 
 /// Makes at most `most` steps, those that gain most first.
-fn descend(terrain: &Terrain<'_>, descents: &mut [Descent], mut capacity: Capacity, most: usize) {
+fn descend(terrain: &Terrain<'_>, descents: &mut [Descent], mut by_need: RoomByNeed, most: usize) {
     let mut left = most;
     let first = |(at, descent): (usize, &Descent)| descent.next(terrain, at, left);
     let mut queue: BinaryHeap<Stretch> = descents.iter().enumerate().filter_map(first).collect();
@@ -226,7 +226,7 @@ fn descend(terrain: &Terrain<'_>, descents: &mut [Descent], mut capacity: Capaci
         let steps = until - descent.made;
         if steps > left {
             queue.extend(descent.next(terrain, at, left));
-        } else if capacity.lower(descent, until) {
+        } else if by_need.lower(descent, until) {
             left -= steps;
             descent.made = until;
             queue.extend(descent.next(terrain, at, left));
