@@ -4,6 +4,9 @@
 //! the other nodes keep little or nothing. A random search does not come there from a placement where every node
 //! has secondaries of all sizes, since single changes on the way make the score worse.
 
+mod levels;
+mod within;
+
 use std::cmp::Reverse;
 
 use rayon::prelude::*;
@@ -32,6 +35,9 @@ const NEAR: usize = 64;
 /// Number of other secondary nodes tried for an instance that its own one does not take.
 const OTHERS: usize = 8;
 
+/// The same if most instances stay at home, so that many nodes have no room.
+const OTHERS_WITHIN: usize = 32;
+
 /// The best start within the limits with sorted secondaries, if the rules allow one.
 pub(super) fn gathered<'t>(
     home: &Arrangement<'t>,
@@ -46,14 +52,28 @@ pub(super) fn gathered<'t>(
     if !free || lifted.is_empty() || terrain.lanes.reserve.is_none() || starts < CROWDING.len() + REPEATS {
         return None;
     }
-    let factors = lane_factors(home, &lifted);
+    let of_all = gathered_all(home, &lifted, limits, watch);
+    let is_limited = limits.moves < lifted.len() as i64 && limits.data == i64::MAX;
+    let of_some = if is_limited { within::gathered_within(home, &lifted, limits, watch) } else { None };
+    of_all.into_iter().chain(of_some).min_by(|a, b| a.now().score.total_cmp(&b.now().score))
+}
+
+/// The best start in which all of `lifted` may move.
+fn gathered_all<'t>(
+    home: &Arrangement<'t>,
+    lifted: &[u32],
+    limits: &Limits,
+    watch: DeepWatch<'_>,
+) -> Option<Arrangement<'t>> {
+    let factors = lane_factors(home, lifted);
+    let online = home.terrain.online.len();
     let average = lifted.len() as f64 / online as f64;
     let mut crowds: Vec<usize> = CROWDING.iter().map(|by| (by * average).ceil() as usize).collect();
     crowds.dedup();
     let faults = home.faults();
     let build = |crowd: usize, factors: &LaneRow| {
         let is_late = watch.deadline.reached().is_some();
-        let built = if is_late { None } else { Gathering::of(home, *factors).build(home, &lifted, crowd) };
+        let built = if is_late { None } else { Gathering::of(home, *factors).build(home, lifted, crowd) };
         built.filter(|start| limits.hold(&start.now()) && start.faults().breaches <= faults.breaches)
     };
     let built: Vec<_> = crowds.par_iter().map(|crowd| Some((build(*crowd, &factors)?, *crowd))).collect();
@@ -61,7 +81,7 @@ pub(super) fn gathered<'t>(
     let (mut best, crowd) = built.into_iter().flatten().min_by(|a, b| score(&a.0).total_cmp(&score(&b.0)))?;
     for _ in 0..REPEATS {
         // The deviations of such a placement are not those at home, so the lanes weigh differently.
-        let again = build(crowd, &lane_factors(&best, &lifted));
+        let again = build(crowd, &lane_factors(&best, lifted));
         let Some(better) = again.filter(|again| score(again) < score(&best)) else { break };
         best = better;
     }
@@ -126,6 +146,8 @@ struct Gathering<'t> {
     designed: Vec<Ledger>,
     /// For each slot, the number of instances on it at home.
     at_home: Vec<i64>,
+    /// For each slot, the most that it shall keep for one other node, in MiB. Empty if that is not planned.
+    levels: Vec<i64>,
 }
 
 impl<'t> Gathering<'t> {
@@ -139,12 +161,21 @@ impl<'t> Gathering<'t> {
             factors,
             designed: Vec::new(),
             at_home: home.members.clone(),
+            levels: Vec::new(),
         }
     }
 
     /// Builds the placement with up to `crowd` secondaries on a node. Returns `None` if an instance finds no
     /// place.
     fn build(mut self, home: &Arrangement<'t>, lifted: &[u32], crowd: usize) -> Option<Arrangement<'t>> {
+        self.lift(lifted);
+        let designs = self.design(lifted, crowd)?;
+        self.seat_all(lifted, designs, 0)?;
+        self.arrange(home, lifted)
+    }
+
+    /// Takes some mobiles off their nodes.
+    fn lift(&mut self, lifted: &[u32]) {
         let terrain = self.terrain;
         for mobile in lifted {
             let seat = self.seats[*mobile as usize];
@@ -154,20 +185,40 @@ impl<'t> Gathering<'t> {
         }
         let slots = 0..terrain.nodes.len() as u32;
         self.designed = slots.map(|slot| *self.ledgers.ledger(slot)).collect();
-        let designs = self.design(lifted, crowd)?;
+    }
+
+    /// Seats the lifted mobiles with their designs, the largest first. Returns those that found no place, or `None` if
+    /// they are more than `most`.
+    fn seat_all(&mut self, lifted: &[u32], designs: Vec<Design>, most: usize) -> Option<Vec<u32>> {
         let mut turns: Vec<(f64, u32, Design)> = (lifted.iter().zip(designs))
             .map(|(mobile, design)| (self.weight(*mobile), *mobile, design))
             .collect();
         turns.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        for (_, mobile, design) in &turns {
-            if !self.seat(*mobile, *design) {
+        let mut stuck = Vec::new();
+        for (_, mobile, design) in turns {
+            if !self.seat(mobile, design) {
+                stuck.push(mobile);
+            }
+            if stuck.len() > most {
                 return None;
             }
         }
-        let shift = |mobile: u32| Shift { mobile, to: self.seats[mobile as usize] };
-        let shifts: Vec<Shift> = (turns.iter().map(|(_, mobile, _)| shift(*mobile)))
-            .filter(|shift| shift.to != terrain.mobiles[shift.mobile as usize].home)
+        Some(stuck)
+    }
+
+    /// Returns true if a mobile has its seat at home.
+    fn is_home(&self, mobile: u32) -> bool {
+        self.seats[mobile as usize] == self.terrain.mobiles[mobile as usize].home
+    }
+
+    /// The arrangement with the seats of the lifted mobiles, if the rules allow it.
+    fn arrange(&self, home: &Arrangement<'t>, lifted: &[u32]) -> Option<Arrangement<'t>> {
+        let mut movers: Vec<(f64, u32)> = (lifted.iter().filter(|mobile| !self.is_home(**mobile)))
+            .map(|mobile| (self.weight(*mobile), *mobile))
             .collect();
+        movers.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let shift = |(_, mobile): (f64, u32)| Shift { mobile, to: self.seats[mobile as usize] };
+        let shifts: Vec<Shift> = movers.into_iter().map(shift).collect();
         home.clone().with(&shifts)
     }
 
@@ -271,13 +322,10 @@ impl<'t> Gathering<'t> {
             return true;
         }
         self.enter(mobile, design.slot, true, -1.0);
-        let mut others: Vec<(f64, u32)> =
-            terrain.online.iter().map(|slot| (self.cost(mobile, *slot, true), *slot)).collect();
-        others.retain(|(_, slot)| *slot != design.slot);
-        others.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        for (_, slot) in others.into_iter().take(OTHERS) {
+        for slot in self.other_secondaries(mobile, design.slot) {
             self.enter(mobile, slot, true, 1.0);
-            if self.seat_beside(mobile, slot, design.largest) {
+            let largest = self.levels.get(slot as usize).map_or(design.largest, |level| *level);
+            if self.seat_beside(mobile, slot, largest) {
                 self.expect_secondary(mobile, slot);
                 return true;
             }
@@ -293,9 +341,35 @@ impl<'t> Gathering<'t> {
         returned
     }
 
+    /// The secondaries to try for a mobile instead of the designed one, best first.
+    fn other_secondaries(&self, mobile: u32, designed: u32) -> Vec<u32> {
+        let need = self.terrain.mobiles[mobile as usize].need;
+        let is_low = |slot: u32| self.levels.get(slot as usize).is_some_and(|level| *level < need);
+        let mut others: Vec<(bool, f64, u32)> = (self.terrain.online.iter())
+            .filter(|slot| **slot != designed && self.may_take(mobile, **slot))
+            .map(|slot| (is_low(*slot), self.cost(mobile, *slot, true), *slot))
+            .collect();
+        others.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
+        let most = if self.levels.is_empty() { OTHERS } else { OTHERS_WITHIN };
+        others.into_iter().take(most).map(|(.., slot)| slot).collect()
+    }
+
+    /// Returns false if a slot certainly has no room for a secondary, whatever its primary.
+    fn may_take(&self, mobile: u32, secondary: u32) -> bool {
+        let (spec, instance) = (self.terrain.spec(secondary), self.terrain.instance(mobile));
+        let ledger = self.ledgers.ledger(secondary);
+        let added =
+            || ledger.add_secondary(spec, instance, Mib::ZERO, Strictness::Strict, DiskCheck::Needed).is_ok();
+        // Only where most instances stay at home, many slots are full.
+        self.levels.is_empty() || self.terrain.mobiles[mobile as usize].home.secondary == secondary || added()
+    }
+
     /// Finds the best primary for a mobile with this secondary. If possible, the memory that the secondary keeps
     /// for one primary does not exceed `largest`.
     fn seat_beside(&mut self, mobile: u32, secondary: u32, largest: i64) -> bool {
+        if !self.may_take(mobile, secondary) {
+            return false;
+        }
         let mut costs: Vec<(f64, u32)> =
             self.terrain.online.iter().map(|slot| (self.cost(mobile, *slot, false), *slot)).collect();
         let by_cost = |a: &(f64, u32), b: &(f64, u32)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
