@@ -13,7 +13,7 @@ use htools::report::pacemaker::crm_simulate;
 /// Paths of the CIBs: whole clusters, and one for each rule.
 pub(crate) fn clusters() -> Vec<PathBuf> {
     let (whole, rules) = (documents("tests/fixtures/pacemaker"), documents("tests/fixtures/pacemaker/rules"));
-    assert_eq!((whole.len(), rules.len()), (40, 51));
+    assert_eq!((whole.len(), rules.len()), (41, 51));
     whole.into_iter().chain(rules).collect()
 }
 
@@ -64,12 +64,12 @@ pub(crate) fn with_guests() -> BTreeSet<PathBuf> {
 
 /// Clusters with remote nodes. Only the consequences for places and changes are known.
 pub(crate) fn with_remote_nodes() -> BTreeSet<PathBuf> {
-    recorded("remotes", 54)
+    recorded("remotes", 55)
 }
 
 /// Clusters with remote nodes and a recorded order of actions.
 pub(crate) fn with_searched_remote_nodes() -> BTreeSet<PathBuf> {
-    recorded("remotes-in-order", 24)
+    recorded("remotes-in-order", 23)
 }
 
 /// Clusters with bundles.
