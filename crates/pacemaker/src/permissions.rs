@@ -53,6 +53,13 @@ impl WorkingSet {
         if is_said || !self.ignores_quorum { requires.min(Requirement::Quorum) } else { Requirement::Nothing }
     }
 
+    /// Returns true if a resource that is not blocked is in maintenance, or the first host where it runs is.
+    pub(super) fn is_in_maintenance(&self, resource: ResourceIdx) -> bool {
+        let details = self.resource(resource);
+        let is_there = || details.active.is_some_and(|host| self.host(host).state.maintenance);
+        !details.is_blocked() && (details.maintenance || is_there())
+    }
+
     /// Returns true if a primitive starts only on unfenced hosts. In a cluster that unfences, all fencing devices do.
     pub(super) fn needs_unfenced_host(&self, resource: ResourceIdx) -> bool {
         let details = self.resource(resource);

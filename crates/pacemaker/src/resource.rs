@@ -162,6 +162,8 @@ pub struct Resource {
     pub sent_to: Option<HostIdx>,
     /// Hosts on which it is stopped in any case, as a migration to another host may have left something there.
     pub left_on: Vec<HostIdx>,
+    /// True for a primitive on several hosts that its `multiple-active` would not restart, even if it is not managed.
+    pub never_restarts: bool,
     /// Reaction if it runs on several hosts without being meant to.
     pub multiple_active: MultipleActivePolicy,
     /// For a primitive on several hosts, those whose status was read after it had become unmanaged. It is kept on
@@ -252,6 +254,7 @@ impl Resource {
             others_lost: false,
             sent_to: None,
             left_on: Vec::new(),
+            never_restarts: false,
             multiple_active: MultipleActivePolicy::Restart,
             kept_on: Vec::new(),
             released: false,

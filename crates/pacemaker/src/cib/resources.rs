@@ -390,6 +390,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             others_lost: false,
             sent_to: None,
             left_on: Vec::new(),
+            never_restarts: false,
             multiple_active: MultipleActivePolicy::Restart,
             kept_on: Vec::new(),
             released: false,

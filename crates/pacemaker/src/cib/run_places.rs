@@ -283,7 +283,9 @@ impl Reader<'_, '_> {
             if resource.managed { resource.active_hosts().position(in_maintenance) } else { Some(0) };
         let blocked = places.blocked.then_some(places.known_before_block);
         let is_managed = unmanaged.into_iter().chain(blocked).all(|position| position > 1);
-        let word = several.filter(|_| is_managed).unwrap_or_default().to_ascii_lowercase();
+        let said = several.unwrap_or_default().to_ascii_lowercase();
+        resource.never_restarts = matches!(said.as_str(), "block" | "stop_only");
+        let word = if is_managed { said } else { String::new() };
         let blocks = word == "block";
         let from = [unmanaged, blocked, blocks.then_some(2)].into_iter().flatten().min();
         resource.kept_on = resource.active_hosts().skip(from.unwrap_or_default()).collect();

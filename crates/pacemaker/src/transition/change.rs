@@ -63,13 +63,18 @@ impl ResourceChange {
             // A resource cannot migrate to another agent.
             details.allow_migrate && can_go && !details.revision.has_other_agent() && is_left
         };
+        // For others, a resource in maintenance restarts, although nothing is done about it.
+        let restarts = || set.may_manage(resource) || set.is_in_maintenance(resource);
         match (details.active, placed.host(resource)) {
             (None, None) => ResourceChange::Idle,
             (None, Some(to)) => ResourceChange::Start(to),
             (Some(_), None) if details.condition == RunCondition::Supposed => ResourceChange::Idle,
             (Some(from), None) => ResourceChange::Stop(from),
             (Some(from), Some(to)) if from == to => match details.condition {
-                RunCondition::Sound if details.runs_too_often() && set.may_manage(resource) => {
+                RunCondition::Sound
+                    if details.runs_too_often()
+                        && (set.may_manage(resource) || restarts() && !details.never_restarts) =>
+                {
                     ResourceChange::Restart(to)
                 }
                 RunCondition::Sound | RunCondition::Starting
@@ -86,7 +91,7 @@ impl ResourceChange {
                 }
                 RunCondition::Sound | RunCondition::Blocked => ResourceChange::Stay(to),
                 // A failed resource that is not managed counts as running for others.
-                RunCondition::Failed if !set.may_manage(resource) => ResourceChange::Stay(to),
+                RunCondition::Failed if !restarts() => ResourceChange::Stay(to),
                 RunCondition::Failed => ResourceChange::Restart(to),
                 RunCondition::Supposed if !set.may_manage(resource) => ResourceChange::Idle,
                 RunCondition::Starting | RunCondition::Supposed => ResourceChange::Start(to),
@@ -113,6 +118,8 @@ impl ResourceChange {
         };
         let change = match (details.active, self) {
             _ if set.requirement(resource) == Requirement::Nothing => self,
+            // It does not run, although it should by the history.
+            (Some(_), _) if details.condition == RunCondition::Supposed => self.not_started(),
             (Some(_), _) if goes_on => self,
             // A resource that was being started is stopped, too.
             (Some(at), ResourceChange::Start(_)) if policy != QuorumPolicy::Freeze => {
@@ -201,9 +208,7 @@ impl ResourceChange {
     /// The host on which it runs in the end, for others that need it. A resource that is not managed ends with its host
     /// if that is fenced. One that should leave a host that cannot be fenced counts as not started elsewhere.
     pub(super) fn lasts_on(self, set: &WorkingSet) -> Option<HostIdx> {
-        let is_held = matches!(self, ResourceChange::Held(_));
-        let is_unsure =
-            |host: HostIdx| !set.frozen && set.host(host).state.unclean && (is_held || set.can_fence(host));
+        let is_unsure = |host: HostIdx| !set.frozen && set.host(host).state.unclean;
         self.runs_on().filter(|host| self.starts_on().is_some() || !is_unsure(*host))
     }
 
