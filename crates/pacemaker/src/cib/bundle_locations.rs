@@ -19,10 +19,12 @@ impl Reader<'_, '_> {
         let by_location = set.locations.iter().filter(|one| is_inside(one.resource, one.host, one.score));
         let mut unsupported: Vec<Unsupported> =
             by_location.map(|one| Unsupported::new("rsc_location", &one.id, IN_CONTAINER)).collect();
-        let by_health = set.health_scores().filter(|(resource, host, score)| is_inside(*resource, *host, *score));
+        let by_health =
+            set.health_scores().filter(|(resource, host, score)| is_inside(*resource, *host, *score));
         let mut bundles: Vec<ResourceIdx> = by_health.map(|(bundle, ..)| bundle).collect();
         bundles.dedup();
-        let named = bundles.into_iter().map(|bundle| Unsupported::new("bundle", &set.resource(bundle).id, BY_HEALTH));
+        let named =
+            bundles.into_iter().map(|bundle| Unsupported::new("bundle", &set.resource(bundle).id, BY_HEALTH));
         unsupported.extend(named);
         self.set.unsupported.append(&mut unsupported);
     }

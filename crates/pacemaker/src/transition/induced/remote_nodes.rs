@@ -93,9 +93,12 @@ impl InducedChanges<'_> {
         let falls_short =
             |induced: &Self, one: ResourceIdx| induced.of(one).falls_short_of(induced.by_place[one.get()]);
         for replica in set.bundles.iter().flat_map(|bundle| &bundle.replicas) {
-            let Some(address) = replica.address.filter(|address| falls_short(self, *address)) else { continue };
+            let Some(address) = replica.address.filter(|address| falls_short(self, *address)) else {
+                continue;
+            };
             let is_tie = |order: &StartOrder| order.first == address && order.then == replica.container;
-            let why = set.orders.iter().position(is_tie).map_or(WaitReason::Change(address), WaitReason::Order);
+            let why =
+                set.orders.iter().position(is_tie).map_or(WaitReason::Change(address), WaitReason::Order);
             self.set(replica.container, self.of(replica.container).not_started(), why);
         }
         for (node, parts) in set.guests() {
