@@ -355,6 +355,25 @@ fn all_moves_together_belong_to_balance() {
     ));
 }
 
+/// With `--proof`, a bound follows the plan, and is in the document. Nothing else changes.
+#[test]
+fn bound_of_the_groups_that_can_be_emptied() {
+    let run = |more: &[&str]| stdout(&hgroup(&[&["compress", "-t", SAMPLE], more].concat()).code(0));
+    let line = |more: &[&str]| {
+        let with = run(&[more, &["--proof"]].concat());
+        with.strip_prefix(&run(more)).expect("the bound comes last").to_owned()
+    };
+    assert_eq!(line(&[]), "At most 4 groups can be emptied, each by itself (4 found).\n");
+    assert_eq!(line(&["--empty-one"]), line(&[]));
+    // Only attic has a single instance.
+    assert_eq!(line(&["-l1"]), "At most 1 group can be emptied, each by itself (1 found).\n");
+    let document: serde_json::Value = serde_json::from_str(&run(&["--proof", "--json"])).unwrap();
+    assert_eq!(document["proof"], serde_json::json!({"bound": 4, "emptied": 4, "undecided": []}));
+    let document: serde_json::Value = serde_json::from_str(&run(&["--json"])).unwrap();
+    assert!(document.get("proof").is_none());
+    hgroup(&["balance", "-t", SAMPLE, "--proof"]).code(1).stderr(contains("belongs to `hgroup compress'"));
+}
+
 #[test]
 fn the_drawing_in_the_documents_is_that_of_the_sample() {
     let drawn = stdout(&hgroup(&["status", "-t", SAMPLE, "--svg"]).code(0));

@@ -21,6 +21,7 @@ pub mod balance;
 pub mod fill;
 pub mod groups;
 pub mod health;
+mod limits;
 pub mod moves;
 pub mod parallel;
 pub mod place;

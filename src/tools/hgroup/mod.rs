@@ -59,6 +59,7 @@ pub(crate) struct HgroupOptions {
     pub dot: bool,
     pub svg: bool,
     pub evacuate: bool,
+    pub proof: bool,
     pub move_cost: Option<f64>,
 }
 
@@ -130,6 +131,15 @@ pub(crate) const SPEC: Spec<HgroupOptions> = Spec {
         .more("Of the groups that can be emptied it is the one with most free memory.")
         .common()
         .only(COMPRESS),
+        &OptionDef::<HgroupOptions>::added_flag(
+            "proof",
+            "also print how many groups can be emptied at most",
+            |o| o.proof = true,
+        )
+        .more(
+            "Every group is emptied by itself. No order of departures and no choice of places empties more.",
+        )
+        .only(COMPRESS),
         &GROUP
             .says("empty the node group with this name or UUID")
             .more("No other group is looked at.")
@@ -199,6 +209,7 @@ const COMMANDS: &[ToolCommand] = &[
         examples: &[
             example("hgroup compress -L", "list the groups that can be emptied"),
             example("hgroup compress -L --empty-one", "plan to empty one of them"),
+            example("hgroup compress -L --proof", "also print how many can be at most"),
             example("hgroup compress -L -G rack3 -X", "empty rack3"),
         ],
     },

@@ -22,10 +22,11 @@ use crate::report::form::html::Section;
 use crate::report::form::json::{self, Printout};
 use crate::report::groups::draw;
 use crate::report::groups::metrics::RegroupFound;
-use crate::report::groups::plan::json::RegroupDocument;
+use crate::report::groups::plan::json::{CompressionOutcome, RegroupDocument};
 use crate::report::groups::plan::text as view;
 use crate::report::groups::status::text as status_view;
 use crate::report::timetable::Timetable;
+use crate::search::groups::EmptyingProof;
 use crate::search::groups::balance::balance_until;
 use crate::search::groups::compress::{Compression, GroupCandidate, compress_until};
 use crate::search::groups::redistribute::redistribute_until;
@@ -85,6 +86,8 @@ struct RegroupPlan<'p> {
     jobsets: Vec<Jobset>,
     /// Description for people.
     lines: Vec<String>,
+    /// Bound of what any plan achieves, with `--proof`.
+    bound: Option<String>,
     /// The JSON document, with `--json`.
     document: Option<RegroupDocument>,
     after: &'p Cluster,
@@ -111,6 +114,7 @@ fn heal(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyh
     let jobsets = jobsets(cluster, &steps);
     let plan = RegroupPlan {
         lines: view::redistribution(&found, cluster, &storage, options.load.verbosity),
+        bound: None,
         document: wanted(options, || {
             report::groups::plan::json::redistribution(cluster, &storage, &found, &steps, &jobsets)
         })?,
@@ -135,8 +139,11 @@ fn empty(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> any
         Some(key) => vec![group::named(cluster, key)?],
     };
     let regroup = options.regroup();
-    let found: Compression =
-        search(options, |deadline| compress_until(cluster, &groups, &regroup, deadline))?;
+    let (found, proof): (Compression, Option<EmptyingProof>) = search(options, |deadline| {
+        let found = compress_until(cluster, &groups, &regroup, deadline);
+        let proof = options.proof.then(|| found.proof(cluster, &regroup, deadline));
+        (found, proof)
+    })?;
     let storage = StorageMap::of(cluster);
     let planned = options.evacuate || options.limits.group.is_some();
     let chosen: Option<&GroupCandidate> = found.choice().filter(|_| planned);
@@ -146,8 +153,10 @@ fn empty(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> any
     let jobsets = jobsets(cluster, steps);
     let plan = RegroupPlan {
         lines: view::compression(&found, chosen, cluster, &storage, options.load.verbosity),
+        bound: proof.as_ref().map(|proof| view::emptying_bound(proof, cluster)),
         document: wanted(options, || {
-            report::groups::plan::json::compression(cluster, &storage, &found, chosen, &jobsets)
+            let outcome = CompressionOutcome { found: &found, chosen, proof: proof.as_ref() };
+            report::groups::plan::json::compression(cluster, &storage, outcome, &jobsets)
         })?,
         steps,
         jobsets,
@@ -170,6 +179,7 @@ fn even_out(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> 
     let jobsets = jobsets(cluster, &found.steps);
     let plan = RegroupPlan {
         lines: view::balance(&found, cluster),
+        bound: None,
         document: wanted(options, || report::groups::plan::json::balance(cluster, &found, &jobsets))?,
         steps: &found.steps,
         jobsets,
@@ -232,7 +242,7 @@ fn finish(
     } else if !prints_plan {
         let quiet = options.load.verbosity < 1;
         let shown = if quiet { &plan.lines[plan.lines.len().saturating_sub(1)..] } else { &plan.lines[..] };
-        shown.iter().try_for_each(|line| output.line(line))?;
+        shown.iter().chain(&plan.bound).try_for_each(|line| output.line(line))?;
         commands::show(
             options.output.commands.as_ref(),
             "Commands to run:",
@@ -290,7 +300,7 @@ fn write_page(
         GroupCommand::Redistribute => "Healing node groups",
         GroupCommand::Balance | GroupCommand::Status => "Balancing between node groups",
     };
-    let outcome = plan.lines.last().cloned().unwrap_or_default();
+    let outcome = plan.lines.last().into_iter().chain(&plan.bound).cloned().collect::<Vec<_>>().join(" ");
     let groups = report::groups::plan::html::groups(cluster, plan.after, !plan.steps.is_empty(), true);
     let more = section.cloned().into_iter().chain(groups).collect();
     reporting::write(SPEC.name, &options.output, || {

@@ -523,7 +523,12 @@ fn groups_and_moves_between_them() {
         let file = sample.to_str().unwrap();
         let found = document(&["hgroup", "status", "-t", file], &status);
         assert_eq!(array(&found, "groups").len(), groups(&sample).len());
-        for command in [&["compress"][..], &["balance"], &["balance", "-Udata/utilisation.txt"]] {
+        for command in [
+            &["compress"][..],
+            &["compress", "--proof"],
+            &["balance"],
+            &["balance", "-Udata/utilisation.txt"],
+        ] {
             let words = [&["hgroup"], command, &["-t", file]].concat();
             let found = document(&words, &plan);
             let text = stdout(&[&words[..], &["-C"]].concat());

@@ -157,7 +157,7 @@ fn tried<'c>(
 }
 
 /// The instances with a node in a group.
-fn residents(cluster: &Cluster, group: GroupIdx) -> Vec<InstanceIdx> {
+pub(super) fn residents(cluster: &Cluster, group: GroupIdx) -> Vec<InstanceIdx> {
     let of_node = |node: &NodeIdx| -> Vec<InstanceIdx> {
         let state = &cluster.node(*node).state;
         let all = state.primaries.iter().chain(&state.secondaries).chain(&state.planned);

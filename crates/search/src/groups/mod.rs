@@ -10,6 +10,7 @@
 //! makes no group worse. docs/groups.md explains the rules with examples.
 
 pub mod balance;
+mod bound;
 pub mod compress;
 mod deep;
 mod detour;
@@ -24,6 +25,7 @@ pub mod status;
 #[cfg(test)]
 mod tests;
 
+pub use bound::EmptyingProof;
 pub use place::{Placing, crossing};
 
 use super::why::{GroupWhy, StayCause};

@@ -3,10 +3,10 @@
 //! Each resource by itself asks for a number of nodes: those that cannot be freed, and the largest others. The result is
 //! the largest of these numbers.
 
-use super::resources::Resource;
 use super::trial::GroupScope;
 use super::{Decision, GroupPlan, SqueezeOptions, SqueezeWatch, loosened_cluster};
 use crate::Deadline;
+use crate::limits::resource::{Resource, common_divisor};
 use crate::squeeze::candidates::refusal;
 use htools_model::{Cluster, GroupIdx, Instance, Mib, NodeIdx};
 
@@ -130,10 +130,6 @@ impl GroupScope<'_> {
         let backed = |i: &Instance| if between(i) { i.mem_reserved().max(Mib::ZERO).0 } else { 0 };
         self.sum_in_group(online, backed)
     }
-}
-
-fn common_divisor(a: i128, b: i128) -> i128 {
-    if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
 fn offers(online: &[NodeIdx], stays: &[bool], amount: impl Fn(&NodeIdx) -> i128) -> Vec<Offer> {

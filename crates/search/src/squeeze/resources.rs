@@ -1,37 +1,8 @@
-//! Resources of which every node has a limited amount: what nodes offer, and what the instances need.
+//! Resources of the nodes of a group that is condensed: what nodes offer beside the target reserve, and what the instances need.
 
 use super::trial::GroupScope;
+use crate::limits::resource::{PLAUSIBLE_SPINDLES, Resource, has_cpu_limit};
 use htools_model::{Instance, NodeIdx};
-
-/// A resource of nodes. A placement fits only if the instances on each node need no more than it offers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Resource {
-    /// Memory in MiB, beside the target reserve. Reserves for DRBD instances do not count.
-    Memory,
-    /// Virtual CPUs by the ratio of the policy, beside the target reserve.
-    Cpus,
-    /// Weight on the spindles by the ratio of the policy, or what the node has at the start.
-    Spindles,
-}
-
-/// More virtual CPUs than any node has.
-const MOST_CPUS: i64 = 1 << 50;
-
-/// More spindle weight than any node has; up to this, sums are exact.
-const PLAUSIBLE_SPINDLES: f64 = (1u64 << 40) as f64;
-
-impl Resource {
-    /// The amount that an instance needs on one of its nodes.
-    pub(super) fn taken(self, instance: &Instance, secondary: bool) -> i64 {
-        let is_stored = instance.template.uses_local_storage() && !instance.forthcoming;
-        match self {
-            Resource::Memory if !secondary => instance.mem_in_use().0,
-            Resource::Cpus if !secondary => instance.vcpus_in_use(),
-            Resource::Spindles if is_stored => instance.spindle_use,
-            _ => 0,
-        }
-    }
-}
 
 impl GroupScope<'_> {
     /// The resources besides memory that limit a placement on these nodes.
@@ -44,21 +15,11 @@ impl GroupScope<'_> {
     /// The amount of a resource that a node offers to instances.
     pub(super) fn offer(&self, resource: Resource, node: NodeIdx) -> i128 {
         let (spec, ledger) = (&self.cluster.node(node).spec, &self.cluster.node(node).state.ledger);
+        let offered = resource.offered(spec);
         match resource {
-            // On every node, one MiB must stay free beyond the reserve.
-            Resource::Memory => {
-                i128::from(spec.mem_for_instances().0) - i128::from(self.target.memory().0) - 1
-            }
-            Resource::Cpus => {
-                let (mut below, mut above) = (-MOST_CPUS, MOST_CPUS);
-                while below + 1 < above {
-                    let middle = below + (above - below) / 2;
-                    if spec.exceeds_cpu_ratio(middle) { above = middle } else { below = middle }
-                }
-                i128::from(below) - i128::from(self.target.vcpus()) - i128::from(spec.cpu_node)
-            }
-            // Weights are whole numbers.
-            Resource::Spindles => spec.spindle_limit.floor().max(ledger.spindles_used) as i128,
+            Resource::Memory => offered - i128::from(self.target.memory().0),
+            Resource::Cpus => offered - i128::from(self.target.vcpus()),
+            Resource::Spindles => offered.max(ledger.spindles_used as i128),
         }
     }
 
@@ -86,8 +47,7 @@ impl GroupScope<'_> {
 
     /// Returns false without a ratio, or with absurd numbers of CPUs: then any number of virtual CPUs may be accepted.
     fn has_cpu_limit(&self, online: &[NodeIdx]) -> bool {
-        let mut specs = online.iter().map(|n| &self.cluster.node(*n).spec);
-        specs.all(|spec| spec.cpu_total > 0.0 && spec.exceeds_cpu_ratio(MOST_CPUS))
+        online.iter().all(|n| has_cpu_limit(&self.cluster.node(*n).spec))
     }
 
     /// Returns true if each node has an amount of spindle weight that no placement exceeds.

@@ -17,7 +17,7 @@ use crate::search::groups::balance::Balance;
 use crate::search::groups::compress::{Compression, GroupCandidate};
 use crate::search::groups::load::{LoadSource, Loads};
 use crate::search::groups::redistribute::Redistribution;
-use crate::search::groups::{Blocked, compress, redistribute};
+use crate::search::groups::{Blocked, EmptyingProof, compress, redistribute};
 
 pub(crate) const SCHEMA: &str = "htools.regroup/1";
 
@@ -35,7 +35,16 @@ pub(crate) struct RegroupDocument {
     capacity: Option<SizesView>,
     candidates: Option<Vec<CandidateRow>>,
     emptied: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proof: Option<EmptyingProofView>,
     loads: Option<LoadRows>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct EmptyingProofView {
+    bound: usize,
+    emptied: usize,
+    undecided: Vec<String>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -132,6 +141,7 @@ impl Frame<'_> {
             capacity: None,
             candidates: None,
             emptied: None,
+            proof: None,
             loads: None,
         })
     }
@@ -196,6 +206,13 @@ pub(crate) fn redistribution(
     Ok(RegroupDocument { stopped: plan.stopped, repairs, ..document })
 }
 
+/// The groups that can be emptied, the one to empty, and the bound of their number.
+pub(crate) struct CompressionOutcome<'f> {
+    pub found: &'f Compression,
+    pub chosen: Option<&'f GroupCandidate>,
+    pub proof: Option<&'f EmptyingProof>,
+}
+
 /// The document about groups that can be emptied.
 ///
 /// # Errors
@@ -203,10 +220,10 @@ pub(crate) fn redistribution(
 pub(crate) fn compression(
     cluster: &Cluster,
     storage: &StorageMap,
-    found: &Compression,
-    chosen: Option<&GroupCandidate>,
+    outcome: CompressionOutcome<'_>,
     sets: &[Jobset],
 ) -> Result<RegroupDocument, Impossible> {
+    let CompressionOutcome { found, chosen, proof } = outcome;
     let steps = chosen.map_or(&[][..], GroupCandidate::steps);
     let frame = Frame { cluster, steps, jobsets: sets };
     let row = |candidate: &GroupCandidate| {
@@ -236,7 +253,12 @@ pub(crate) fn compression(
     let summary = compression_summary(found, chosen, cluster);
     let document = frame.document("compress", summary)?;
     let capacity = Some((&found.total).into());
-    Ok(RegroupDocument { stopped: found.stopped, capacity, candidates, emptied, ..document })
+    let proof = proof.map(|proof| EmptyingProofView {
+        bound: proof.most,
+        emptied: proof.emptied,
+        undecided: proof.undecided.iter().map(|g| cluster.group(*g).name.clone()).collect(),
+    });
+    Ok(RegroupDocument { stopped: found.stopped, capacity, candidates, emptied, proof, ..document })
 }
 
 /// The document of a plan that balances load between groups.

@@ -13,7 +13,7 @@ use crate::search::groups::health::Health;
 use crate::search::groups::load::{KINDS, Loads};
 use crate::search::groups::redistribute::{Redistribution, Repair};
 use crate::search::groups::status::Capacity;
-use crate::search::groups::{Blocked, StayReason, compress, redistribute};
+use crate::search::groups::{Blocked, EmptyingProof, StayReason, compress, redistribute};
 use crate::search::why::GroupWhy;
 
 /// Maximum number of instances without a place that are named for a group, unless all are wanted.
@@ -215,6 +215,20 @@ pub(crate) fn compression_summary(
         (1, Some(only)) => format!("Group {} can be emptied.", cluster.group(only.group).name),
         (count, _) => format!("{count} groups can be emptied, each by itself."),
     }
+}
+
+/// The upper bound of the number of groups that can be emptied, and the groups between it and the plans.
+pub(crate) fn emptying_bound(proof: &EmptyingProof, cluster: &Cluster) -> String {
+    let groups = counted(proof.most, "group");
+    let name = |group: &GroupIdx| cluster.group(*group).name.clone();
+    let undecided: Vec<String> = proof.undecided.iter().map(name).collect();
+    let undecided = match &undecided[..] {
+        [] => String::new(),
+        names => format!("; undecided: {}", names.join(", ")),
+    };
+    let line =
+        format!("At most {groups} can be emptied, each by itself ({} found{undecided}).", proof.emptied);
+    printable(&line, LINE)
 }
 
 fn candidate_row(candidate: &GroupCandidate, cluster: &Cluster) -> Vec<String> {

@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::stack::{MOST, Stack, alone};
+use super::stack::{MOST, Stack};
+use crate::limits::alone;
 use htools_model::{Cluster, DiskCheck, Ledger, Mib, NodeIdx, NodeSpec, Strictness};
 
 /// Parts of the price of a primary and of a secondary, which add up to this.

@@ -1,6 +1,7 @@
 //! Instances of one size that arrive on a node together.
 
 use crate::fill::{FillSettings, Size};
+use crate::limits::alone;
 use htools_model::{Cluster, Instance, Ledger, Mib, NodeIdx, NodeSpec, Strictness, TagArrival};
 
 /// Largest number of instances on one node. A node that takes more has no limit.
@@ -89,9 +90,4 @@ impl Stack {
         }
         Some(below)
     }
-}
-
-/// The node without the reserve for several losses at once (`--keep-reserve`). Leaving a rule out only raises the bound.
-pub(super) fn alone(spec: &NodeSpec) -> NodeSpec {
-    NodeSpec { joint_losses: 1, ..spec.clone() }
 }

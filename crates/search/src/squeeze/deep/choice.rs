@@ -1,8 +1,8 @@
 //! Choice of the nodes that stay: those that offer most of what is scarce.
 
-use super::super::resources::Resource;
 use super::super::trial::GroupScope;
 use super::cost::RESOURCES;
+use crate::limits::resource::Resource;
 use htools_model::NodeIdx;
 
 /// Power of the share in use that makes a resource's weight. Only the scarcest resources count.

@@ -1,10 +1,10 @@
 //! The cost of a placement on the nodes that stay: room that is spread, instances that are left, and moves.
 
-use super::super::resources::Resource;
 use super::super::trial::GroupScope;
 use super::choice::StayingNodes;
 use crate::balance::deep::arrangement::Shift;
 use crate::balance::deep::terrain::{NOWHERE, Seat, SlotStanding, Terrain};
+use crate::limits::resource::Resource;
 use htools_model::InstanceIdx;
 use smallvec::SmallVec;
 
