@@ -207,9 +207,8 @@ const COMMANDS: &[ToolCommand] = &[
         forms: &["[OPTION...]"],
         words: &[],
         examples: &[
-            example("hgroup compress -L", "list the groups that can be emptied"),
+            example("hgroup compress -L --proof", "list the groups that can be emptied, and a bound"),
             example("hgroup compress -L --empty-one", "plan to empty one of them"),
-            example("hgroup compress -L --proof", "also print how many can be at most"),
             example("hgroup compress -L -G rack3 -X", "empty rack3"),
         ],
     },

@@ -70,8 +70,7 @@ pub(crate) const SPEC: Spec<HsqueezeOptions> = Spec {
     summary: "power nodes down that are not needed, and up again when they are",
     forms: &["[OPTION...]"],
     examples: &[
-        example("hsqueeze -L", "show which nodes could be powered down"),
-        example("hsqueeze -L --drbd -C", "consider DRBD instances, with commands"),
+        example("hsqueeze -L --drbd", "show which nodes could be powered down, with DRBD"),
         example("hsqueeze -L --deep --proof", "show the fewest nodes that can stay on, and a bound"),
         example("hsqueeze -L -X --max-nodes 2", "switch at most two nodes now"),
     ],

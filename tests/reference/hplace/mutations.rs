@@ -1,5 +1,6 @@
 //! hplace compared with crm_simulate on mutations of the recorded clusters: attributes are changed, left out or take
-//! the values of others, elements are dropped or put into another order.
+//! the values of others, elements are dropped or put into another order, and the whole cluster gets another option, or
+//! loses its quorum.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -26,6 +27,25 @@ const KEPT: [&str; 6] = ["configuration", "status", "crm_config", "nodes", "reso
 /// Values that stand for no number, no choice, or the wrong one.
 const ODD: [&str; 10] =
     ["", "0", "-1", "INFINITY", "-INFINITY", "true", "false", "nothing", "quorum", "stop"];
+
+/// Options that change the rules of the whole cluster.
+const OPTIONS: [(&str, &[&str]); 13] = [
+    ("concurrent-fencing", &["true", "false"]),
+    ("enable-startup-probes", &["false"]),
+    ("maintenance-mode", &["true"]),
+    ("placement-strategy", &["balanced", "minimal", "utilization"]),
+    ("remove-after-stop", &["true"]),
+    ("shutdown-lock", &["true"]),
+    ("start-failure-is-fatal", &["false"]),
+    ("startup-fencing", &["false"]),
+    ("stonith-action", &["off"]),
+    ("stonith-enabled", &["true", "false"]),
+    ("stop-all-resources", &["true"]),
+    ("stop-orphan-resources", &["false"]),
+    ("symmetric-cluster", &["false"]),
+];
+/// Values of `no-quorum-policy`.
+const POLICIES: [&str; 3] = ["stop", "freeze", "demote"];
 
 /// Mutations to be compared.
 pub struct Run<'a> {
@@ -260,7 +280,8 @@ fn mutate(cib: &mut Element, values: &Values, random: &mut Random) -> Option<Str
         let names: Vec<String> = element.attributes.iter().map(|one| one.name.clone()).collect();
         (!names.is_empty()).then(|| random.pick(&names).clone())
     };
-    match random.weighted(&[0.55, 0.15, 0.2, 0.1]) {
+    match random.weighted(&[0.45, 0.12, 0.15, 0.08, 0.2]) {
+        4 => change_rules(cib, random),
         0 => {
             let attribute = attribute(random)?;
             if ["id", "uname", "validate-with"].contains(&&*attribute) {
@@ -298,6 +319,52 @@ fn mutate(cib: &mut Element, values: &Values, random: &mut Random) -> Option<Str
             Some(format!("{name} and those beside it: another order"))
         }
     }
+}
+
+/// Gives the cluster an option, takes its quorum away, or puts a node into standby or maintenance.
+fn change_rules(cib: &mut Element, random: &mut Random) -> Option<String> {
+    match random.weighted(&[0.5, 0.25, 0.25]) {
+        0 => {
+            let (name, values) = *random.pick(&OPTIONS);
+            set_option(cib, name, *random.pick::<&str>(values))
+        }
+        1 => {
+            let has_quorum = cib.attributes.iter_mut().find(|one| one.name == "have-quorum")?;
+            has_quorum.value = "0".to_owned();
+            let option = set_option(cib, "no-quorum-policy", *random.pick::<&str>(&POLICIES))?;
+            Some(format!("without quorum, {option}"))
+        }
+        _ => {
+            let name = *random.pick(&["standby", "maintenance"]);
+            let nodes = cib.find("nodes")?;
+            let count = nodes.children.len();
+            let node = nodes.children.get_mut(random.below(count.max(1)))?;
+            node.children.push(attributes("instance_attributes", name, "true"));
+            let id = node.attribute("id").unwrap_or_default();
+            Some(format!("node '{id}': {name}"))
+        }
+    }
+}
+
+/// Sets an option, whatever it was before.
+fn set_option(cib: &mut Element, name: &str, value: &str) -> Option<String> {
+    let options = cib.find("crm_config")?;
+    let new = attributes("cluster_property_set", name, value);
+    options.children.retain(|set| set.attribute("id") != new.attribute("id"));
+    for set in &mut options.children {
+        set.children.retain(|pair| pair.attribute("name") != Some(name));
+    }
+    options.children.push(new);
+    Some(format!("{name} '{value}'"))
+}
+
+/// A set with one name and value.
+fn attributes(tag: &str, name: &str, value: &str) -> Element {
+    let id = format!("mutation-{name}");
+    let mut set = Element::new(tag, &[("id", &id)]);
+    let pair_id = format!("{id}-pair");
+    set.children.push(Element::new("nvpair", &[("id", &pair_id), ("name", name), ("value", value)]));
+    set
 }
 
 /// Another value for an attribute: mostly one that it has elsewhere, or else a number beside it, or an odd one.

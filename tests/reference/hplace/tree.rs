@@ -26,6 +26,23 @@ impl Element {
         Some(Element::of(document.root_element()))
     }
 
+    /// An element with attributes and nothing inside.
+    pub fn new(tag: &str, attributes: &[(&str, &str)]) -> Element {
+        let attribute =
+            |(name, value): &(&str, &str)| Attribute { name: (*name).to_owned(), value: (*value).to_owned() };
+        Element {
+            tag: tag.to_owned(),
+            attributes: attributes.iter().map(attribute).collect(),
+            children: Vec::new(),
+        }
+    }
+
+    /// The first element inside with a tag, at any depth.
+    pub fn find(&mut self, tag: &str) -> Option<&mut Element> {
+        let path = self.paths().into_iter().find(|path| self.at(path).tag == tag)?;
+        Some(self.at_mut(&path))
+    }
+
     fn of(node: roxmltree::Node) -> Element {
         let attribute = |one: roxmltree::Attribute| Attribute {
             name: one.name().to_owned(),
