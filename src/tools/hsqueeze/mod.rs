@@ -126,8 +126,7 @@ pub(crate) const SPEC: Spec<HsqueezeOptions> = Spec {
         &OptionDef::<HsqueezeOptions>::added_flag("proof", "also print how many nodes must stay on at least", |o| o.proof = true)
             .more("No plan under these rules leaves fewer nodes on. The bound ignores --max-nodes. Groups in which nodes are powered up have none."),
         &OptionDef::<HsqueezeOptions>::added_flag("deep", "search for the fewest nodes that can stay on", |o| o.deep = true)
-            .more("Not one node after the other: the nodes that offer most stay on, and the instances are packed on them. The rules are the same, and never do more nodes stay on.")
-            .common(),
+            .more("All nodes that stay on are chosen at once, and the instances are packed on them. The rules are the same, and never more nodes stay on than without it."),
         &[SAVE, PRINT_COMMANDS],
         &VERBOSE,
         &QUIET.says("print one line if there is something to do, and nothing otherwise").added(),
