@@ -79,12 +79,6 @@ impl WorkingSet {
         self.own_node(resource).map_or(!self.host(host).replica, |own| own == host)
     }
 
-    /// Returns true if a location of a resource names a host, whatever its score.
-    pub(super) fn is_located_on(&self, resource: ResourceIdx, host: HostIdx) -> bool {
-        let names = |one| self.locations.iter().any(|other| other.resource == one && other.host == host);
-        self.located_with(resource).any(names)
-    }
-
     /// Sets the scores of the resources inside of bundles. Each instance knows only its own node.
     pub(super) fn open_replicas(&mut self) {
         let WorkingSet { bundles, resources, hosts, .. } = self;

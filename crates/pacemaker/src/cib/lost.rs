@@ -55,6 +55,9 @@ impl Reader<'_, '_> {
             let known = self.known_on(host);
             let before = self.set.status_order.iter().copied().take_while(|one| *one != host).collect();
             let is_known = |name: &str| known.contains(&NameMark::of(common(name).as_bytes()));
+            // A location that names a node in a container opens it to the resource, whatever the score.
+            let here = self.set.locations.iter().filter(|location| location.host == host);
+            let located: HashSet<ResourceIdx> = here.map(|location| location.resource).collect();
             let waits = self.set.resource_indices().filter(|resource| {
                 let details = self.set.resource(*resource);
                 let waits = self.set.requirement(*resource) == Requirement::Quorum;
@@ -62,9 +65,10 @@ impl Reader<'_, '_> {
                     true => !self.tells_of(host, &details.id),
                     false => !is_known(&details.id) || self.is_of_another_instance(*resource, host, &before),
                 };
-                // Where a location names a node in a container, Pacemaker takes it for one that can have the resource.
-                let may_be_there =
-                    || self.set.may_hide_on(*resource, host) || self.set.is_located_on(*resource, host);
+                let may_be_there = || {
+                    self.set.may_hide_on(*resource, host)
+                        || self.set.located_with(*resource).any(|one| located.contains(&one))
+                };
                 details.is_primitive() && waits && is_unsure && may_be_there()
             });
             for resource in waits.collect::<Vec<_>>() {

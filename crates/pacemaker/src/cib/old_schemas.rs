@@ -6,7 +6,7 @@ use super::Reader;
 use super::properties::Properties;
 
 /// Options that lost their underscores, by their old and new names.
-const RENAMED: [(&str, &str); 8] = [
+const UNDERSCORED: [(&str, &str); 8] = [
     ("no_quorum_policy", "no-quorum-policy"),
     ("remove_after_stop", "remove-after-stop"),
     ("startup_fencing", "startup-fencing"),
@@ -43,6 +43,6 @@ impl<'a> Reader<'a, '_> {
             named.collect::<Properties<'a>>()
         };
         self.old_defaults = named(&MOVED, moved);
-        named(&RENAMED, kept)
+        named(&UNDERSCORED, kept)
     }
 }

@@ -73,7 +73,8 @@ impl ResourceChange {
             (Some(from), Some(to)) if from == to => match details.condition {
                 RunCondition::Sound
                     if details.runs_too_often()
-                        && (set.may_manage(resource) || restarts() && !details.never_restarts) =>
+                        && restarts()
+                        && (set.may_manage(resource) || !details.never_restarts) =>
                 {
                     ResourceChange::Restart(to)
                 }

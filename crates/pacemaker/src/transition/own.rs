@@ -216,7 +216,8 @@ fn clone(set: &WorkingSet, changes: &ResourceChanges, clone: ResourceIdx, action
 }
 
 /// Returns true if a part of an instance starts anew, or would if what it needs ran. Pacemaker goes through the marks
-/// in both cases, but not for a start that takes quorum. A start that had begun and goes on does not count, but one that is given up does.
+/// in both cases, but not for a start that lacks quorum. A start that had begun and goes on does not count, but one that
+/// is given up does.
 pub(super) fn begins(set: &WorkingSet, changes: &ResourceChanges, part: ResourceIdx) -> bool {
     let (details, change) = (set.resource(part), changes.get(part));
     let is_given_up = details.condition == RunCondition::Starting && change.stops_on().is_some();

@@ -111,7 +111,7 @@ impl InducedChanges<'_> {
     fn lacks_its_place(&self, resource: ResourceIdx) -> bool {
         self.set.is_managed(resource)
             && self.causes[resource.get()] != Some(WaitReason::Quorum)
-            && self.of(resource).falls_short_of(self.by_place[resource.get()])
+            && self.falls_short(resource)
     }
 
     /// Returns true if a resource restarts for a reason of its own, not for others, on a host that is not lost. This

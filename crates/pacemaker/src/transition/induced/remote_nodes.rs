@@ -1,4 +1,4 @@
-//! Effects of connections to remote nodes on the resources there.
+//! Effects of connections on the resources on their nodes, and of addresses on their containers.
 
 use super::super::super::index::{HostIdx, ResourceIdx};
 use super::super::super::working_set::{StartOrder, WorkingSet};
@@ -47,6 +47,7 @@ impl InducedChanges<'_> {
                 }
             }
         }
+        self.follow_lost_addresses();
         self.follow_lost_connections();
         self.hold_on_unreachable_nodes();
     }
@@ -86,14 +87,16 @@ impl InducedChanges<'_> {
         }
     }
 
-    /// Stops what runs on a guest node, on a remote node or in a container whose connection is not started again, and
-    /// containers whose addresses are not.
-    fn follow_lost_connections(&mut self) {
+    /// Returns true if a resource should run by its own place, but does not.
+    pub(super) fn falls_short(&self, resource: ResourceIdx) -> bool {
+        self.of(resource).falls_short_of(self.by_place[resource.get()])
+    }
+
+    /// Stops containers whose addresses are not started again.
+    fn follow_lost_addresses(&mut self) {
         let set = self.set;
-        let falls_short =
-            |induced: &Self, one: ResourceIdx| induced.of(one).falls_short_of(induced.by_place[one.get()]);
         for replica in set.bundles.iter().flat_map(|bundle| &bundle.replicas) {
-            let Some(address) = replica.address.filter(|address| falls_short(self, *address)) else {
+            let Some(address) = replica.address.filter(|address| self.falls_short(*address)) else {
                 continue;
             };
             let is_tie = |order: &StartOrder| order.first == address && order.then == replica.container;
@@ -101,16 +104,21 @@ impl InducedChanges<'_> {
                 set.orders.iter().position(is_tie).map_or(WaitReason::Change(address), WaitReason::Order);
             self.set(replica.container, self.of(replica.container).not_started(), why);
         }
+    }
+
+    /// Stops what runs on a guest node, on a remote node or in a container whose connection is not started again.
+    fn follow_lost_connections(&mut self) {
+        let set = self.set;
         for (node, parts) in set.guests() {
             // Resources can have their place on a node whose connection has none.
             let is_left = matches!(self.of(parts.connection), ResourceChange::Stop(_));
-            if !is_left && !falls_short(self, parts.connection) {
+            if !is_left && !self.falls_short(parts.connection) {
                 continue;
             }
             let placed = self.placed;
             let is_there = |one: &ResourceIdx| placed.host(*one) == Some(node) && set.is_managed(*one);
             let is_machine = !parts.is_remote_node() && !set.host(node).replica;
-            let why = match is_machine && falls_short(self, parts.machine) {
+            let why = match is_machine && self.falls_short(parts.machine) {
                 true => WaitReason::Machine(parts.machine),
                 false => WaitReason::Connection(parts.connection),
             };

@@ -77,7 +77,7 @@ fn of_primaries<'g>(
     guests.into_iter().map(item).collect()
 }
 
-/// What each role of each guest needs. `amount` gets the guest, and whether the role is a secondary.
+/// Needs of all roles of the guests. `amount` takes the guest, and true for its secondary.
 fn of_both<'g>(guests: &'g [Guest<'g>], amount: impl Fn(&Guest<'_>, bool) -> i64) -> Vec<Item<'g>> {
     let roles = |guest: &'g Guest<'g>| {
         let secondary = guest.is_mirrored().then_some(true);

@@ -12,7 +12,7 @@ const SHARPNESS: i32 = 8;
 pub(super) struct StayingNodes {
     /// The freed nodes.
     pub freed: Vec<NodeIdx>,
-    /// How scarce each of [`RESOURCES`] is on the others: 1 for the scarcest, and 0 if it has no limit.
+    /// Scarcity of each of [`RESOURCES`] on the others: 1 for the scarcest, and 0 if it has no limit.
     pub scarcity: [f64; RESOURCES.len()],
 }
 
@@ -41,7 +41,7 @@ impl StayingNodes {
     }
 }
 
-/// How scarce each resource is on the `count` nodes that offer most of it.
+/// Scarcity of each resource on the `count` nodes that offer most of it.
 fn scarcity(scope: &GroupScope<'_>, online: &[NodeIdx], count: usize) -> [f64; RESOURCES.len()] {
     let limited = scope.limited_resources(online);
     let share = RESOURCES.map(|resource| {

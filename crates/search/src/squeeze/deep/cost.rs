@@ -30,7 +30,7 @@ pub(super) struct PackingCost {
     units: [f64; RESOURCES.len()],
     /// Weight of each resource.
     weights: [f64; RESOURCES.len()],
-    /// What each mobile takes as a primary and as a secondary.
+    /// Amounts that each mobile takes as a primary and as a secondary.
     sizes: Vec<[ResourceAmounts; 2]>,
     /// Room on each online slot.
     rooms: Vec<ResourceAmounts>,

@@ -113,7 +113,7 @@ fn plans_lower_the_reserves_within_the_limit() {
             assert!(plan.lowered.iter().all(|mobile| !plan.relieved.contains(mobile)));
             let stays = |mobile: &&u32| !plan.lowered.contains(mobile);
             for mobile in lifted.iter().filter(stays) {
-                // What stays is at most as large as the level of its node.
+                // The level of a node is no less than the need of each mobile that stays there.
                 let details = &terrain.mobiles[*mobile as usize];
                 let level = plan.level[details.home.secondary as usize];
                 assert!(!terrain.is_online(details.home.secondary) || details.need <= level);
