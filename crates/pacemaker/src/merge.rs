@@ -207,6 +207,10 @@ impl<'a> Wishes<'a> {
         if !self.some_host_is_left(&merged) {
             return table.is_none().then_some(merged);
         }
+        let next = self.next(how.start(self.set, resource));
+        if next.is_empty() {
+            return Some(merged);
+        }
         // One look at the beginning of paths is enough.
         if self.merging.depth == 1 {
             if self.is_quiet(resource, how) {
@@ -220,7 +224,7 @@ impl<'a> Wishes<'a> {
         if self.set.release.members_share_colocations() && self.set.resource(resource).is_group() {
             return Some(merged);
         }
-        for (other, next) in self.next(how.start(self.set, resource)) {
+        for (other, next) in next {
             let share = Share { sparing: share.sparing, ..next };
             if let Some(more) = self.merge(other, WishMerge { table: Some(&merged), share, ..how }) {
                 merged = more;
@@ -387,8 +391,9 @@ impl<'a> Wishes<'a> {
         // The resources that the colocation names decide, which may be groups. In both directions, it is the dependent that
         // has one host left.
         let dependent = &tables[colocation.dependent.get()];
-        let left = dependent.iter().filter(|(_, score)| *score >= AllocationScore::ZERO).count();
-        let is_turned = set.release.flees_from_last_host() && left == 1;
+        let has_one_left =
+            || dependent.iter().filter(|(_, score)| *score >= AllocationScore::ZERO).take(2).count() == 1;
+        let is_turned = set.release.flees_from_last_host() && has_one_left();
         let turned_below = is_turned.then(|| set.resource(colocation.primary).stickiness.negated());
         let share = Share { turned_below, ..share };
         let group = set.resource(resource).group.filter(|group| {

@@ -54,7 +54,7 @@ impl Reader<'_, '_> {
         for host in lost.collect::<Vec<HostIdx>>() {
             let known = self.known_on(host);
             let before = self.set.status_order.iter().copied().take_while(|one| *one != host).collect();
-            let is_known = |name: &str| known.contains(&NameMark::of(common(name).as_bytes()));
+            let is_known = |name: &str| known.contains(&NameMark::of(common(name.as_bytes())));
             // A location that names a node in a container opens it to the resource, whatever the score.
             let here = self.set.locations.iter().filter(|location| location.host == host);
             let located: HashSet<ResourceIdx> = here.map(|location| location.resource).collect();
@@ -99,9 +99,9 @@ impl Reader<'_, '_> {
         if self.gives_up_lost_instances(self.set.wanted_instances(clone).count(), details.requires) {
             return true;
         }
-        let name = common(&details.id);
+        let name = common(details.id.as_bytes());
         let runs_there = |one: &ResourceIdx| self.set.resource(*one).active_hosts().any(|on| on == host);
-        let is_same = |one: &ResourceIdx| common(&self.set.resource(*one).id) == name;
+        let is_same = |one: &ResourceIdx| common(self.set.resource(*one).id.as_bytes()) == name;
         let all = self.set.primitives(&clone);
         if all.iter().any(|one| is_same(one) && runs_there(one)) {
             return !runs_there(&member);

@@ -150,7 +150,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     fn knows_other_agent(&self, host: HostIdx, known: &HashSet<NameMark>) -> bool {
         let is_same = |device: &PastDevice| self.past_fencing.contains(&(host, *device));
         self.set.resources.iter().filter(|resource| resource.fences()).any(|resource| {
-            let name = common(&resource.id).as_bytes();
+            let name = common(resource.id.as_bytes());
             known.contains(&NameMark::of(name)) && !is_same(&PastDevice::of(name, &resource.agent))
         })
     }
@@ -193,7 +193,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 && !details.contained
                 && !is_left_out
                 && self.set.barred_by(*resource, host).is_none()
-                && !known.contains(&NameMark::of(common(&details.id).as_bytes()))
+                && !known.contains(&NameMark::of(common(details.id.as_bytes())))
         };
         concerned.iter().copied().filter(is_looked_for).collect()
     }
@@ -202,16 +202,16 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn known_on(&self, host: HostIdx) -> HashSet<NameMark> {
         let idle = self.idle.get(host.get()).map(IdleMarks::names_and_clones).unwrap_or_default();
         let here = |(name, records): (&&'a str, &Vec<HostRecord<'a>>)| {
-            records.iter().any(|record| record.host == host).then(|| NameMark::of(common(name).as_bytes()))
+            records.iter().any(|record| record.host == host).then(|| NameMark::of(common(name.as_bytes())))
         };
         self.records.iter().filter_map(here).chain(idle).collect()
     }
 }
 
 /// Common name of all instances of a clone.
-pub(super) fn common(name: &str) -> &str {
-    match name.rsplit_once(':') {
-        Some((name, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => name,
+pub(super) fn common(name: &[u8]) -> &[u8] {
+    match name.iter().rposition(|byte| !byte.is_ascii_digit()) {
+        Some(at) if name[at] == b':' => &name[..at],
         _ => name,
     }
 }

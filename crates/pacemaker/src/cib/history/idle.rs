@@ -1,7 +1,9 @@
 //! Marks of resources that are known not to run on a host. Most histories belong to such resources.
 
 use std::collections::{BTreeMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::BuildHasher;
+
+use foldhash::quality::FixedState;
 
 use super::super::unfencing::common;
 
@@ -20,9 +22,9 @@ impl IdleMarks {
     pub(in crate::cib) fn add(&mut self, name: &[u8], when: Option<i64>, ran: Option<i64>) {
         let mark = NameMark::of(name);
         self.by_time.entry(when).or_default().push(mark);
-        let bare = std::str::from_utf8(name).map(common).unwrap_or_default();
+        let bare = common(name);
         let is_instance = !bare.is_empty() && bare.len() < name.len();
-        self.instances_of.extend(is_instance.then(|| NameMark::of(bare.as_bytes())));
+        self.instances_of.extend(is_instance.then(|| NameMark::of(bare)));
         self.ran.extend(ran.map(|ran| (mark, ran)));
     }
 
@@ -62,8 +64,6 @@ pub(in crate::cib) struct NameMark(u64);
 
 impl NameMark {
     pub(in crate::cib) fn of(name: &[u8]) -> NameMark {
-        let mut hasher = DefaultHasher::new();
-        name.hash(&mut hasher);
-        NameMark(hasher.finish())
+        NameMark(FixedState::default().hash_one(name))
     }
 }
