@@ -24,12 +24,12 @@ pub(crate) fn with_failures() -> BTreeSet<PathBuf> {
 
 /// Clusters in which resources run on several nodes.
 pub(crate) fn on_several_nodes() -> BTreeSet<PathBuf> {
-    recorded("several", 21)
+    recorded("several", 23)
 }
 
 /// Clusters in which lost nodes are fenced while some actions do not wait for that, or nodes are unfenced.
 pub(crate) fn with_fencing() -> BTreeSet<PathBuf> {
-    recorded("fencing", 26)
+    recorded("fencing", 28)
 }
 
 /// Clusters with clones.

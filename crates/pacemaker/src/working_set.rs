@@ -134,6 +134,11 @@ impl HostState {
     pub fn available(self) -> bool {
         self.online && !self.standby && !self.maintenance && !self.shutting_down && !self.unclean
     }
+
+    /// Returns true if the definitions of resources are compared with what runs there.
+    pub(super) fn follows_changes(self) -> bool {
+        HostState { standby: self.standby && !self.maintenance, maintenance: false, ..self }.available()
+    }
 }
 
 impl Host {

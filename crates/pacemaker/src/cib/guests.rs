@@ -171,7 +171,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         let own = self.properties(guest.machine, "meta_attributes");
         let defaults = self.defaults_of(AgentKind::parse(CONNECTION));
         let bare = self.bare(guest.name, &defaults);
-        let machine = self.find_run_places(name, rules, |blocked| managed && !blocked, &mut Vec::new());
+        let machine =
+            self.find_run_places(name, rules, |untouchable| managed && !untouchable, &mut Vec::new());
         let connection = Resource {
             agent: CONNECTION.to_owned(),
             // Maintenance of the VM does not affect the connection, nor does what its group says.
@@ -184,7 +185,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             PrimitiveDraft::new(connection, Vec::new(), defaults, FailureRules::of_connection());
         let linked = connection.managed;
         let mut reasons = Vec::new();
-        let places = self.find_run_places(guest.name, &rules, |blocked| linked && !blocked, &mut reasons);
+        let places =
+            self.find_run_places(guest.name, &rules, |untouchable| linked && !untouchable, &mut reasons);
         reasons.iter().for_each(|reason| self.report_unsupported(guest.machine, reason));
         self.settle_on(&mut connection, &places, None);
         connection.failed_on = self.banned_from(guest.name, threshold, &rules, &places);

@@ -65,7 +65,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         let draft = self.draft_machine(guest, defaults)?;
         let managed = draft.resource.managed;
         let rules = &draft.rules;
-        let places = self.find_run_places(guest.name, rules, |blocked| managed && !blocked, &mut Vec::new());
+        let places =
+            self.find_run_places(guest.name, rules, |untouchable| managed && !untouchable, &mut Vec::new());
         // The maintenance of the member with the connection does not keep the node from being fenced.
         let is_fenced = managed && !places.blocked;
         let managed = is_fenced && !self.is_in_maintenance(&places);

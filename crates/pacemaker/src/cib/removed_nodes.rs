@@ -153,7 +153,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     fn just_runs(&mut self, name: &str) -> bool {
         let agent = self.records_of(name).first().map(|record| record.history.agent.clone());
         let rules = self.failure_defaults(AgentKind::parse(&agent.unwrap_or_default()));
-        let places = self.find_run_places(name, &rules, |blocked| !blocked, &mut Vec::new());
+        let places = self.find_run_places(name, &rules, |untouchable| !untouchable, &mut Vec::new());
         let [(host, RunCondition::Sound)] = places.active[..] else { return false };
         let state = self.set.host(host).state;
         let is_up = state.online && !state.unclean && !state.maintenance;

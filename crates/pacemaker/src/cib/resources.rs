@@ -181,8 +181,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(())
     }
 
-    /// Blocks all members of a group with `multiple-active=block` once one of them runs on several hosts. Members that
-    /// were known to run before need not stay on their hosts.
+    /// Blocks all members of a group with `multiple-active=block` once one of them runs on several hosts. A member that
+    /// is unmanaged, or on a host in maintenance, does not block them. Members that were known to run before need not
+    /// stay on their hosts.
     fn block_group(&mut self, members: &[ResourceIdx]) {
         let known = |member: &ResourceIdx, at: usize| {
             let details = self.set.resource(*member);
@@ -191,7 +192,13 @@ impl<'a, 'i> Reader<'a, 'i> {
             let record = self.records_of(&details.id).iter().find(|record| record.host == host)?;
             Some((turn, record.position))
         };
-        let Some(blocked) = members.iter().filter_map(|member| known(member, 1)).min() else { return };
+        let blocks = |member: &&ResourceIdx| {
+            let details = self.set.resource(**member);
+            details.condition == RunCondition::Blocked && !details.blocked_by_failure
+        };
+        let Some(blocked) = members.iter().filter(blocks).filter_map(|member| known(member, 1)).min() else {
+            return;
+        };
         let was_known = |member: &ResourceIdx| known(member, 0).is_some_and(|known| known < blocked);
         let were_known: Vec<bool> = members.iter().map(was_known).collect();
         for (member, was_known) in members.iter().zip(were_known) {
@@ -244,7 +251,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             container,
         } = draft;
         let name = resource.id.clone();
-        let managed_on = |blocked: bool| resource.managed && !blocked;
+        let managed_on = |untouchable: bool| resource.managed && !untouchable;
         let mut place = self.find_run_places(&name, &rules, managed_on, &mut reasons);
         if has_roles {
             self.check_promotable(&mut reasons);

@@ -62,7 +62,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         host: HostIdx,
         now: impl Fn(OperationKey<'_>) -> Parameters<'p>,
     ) -> Revision {
-        if !self.set.host(host).state.available() {
+        if !self.set.host(host).state.follows_changes() {
             return Revision::None;
         }
         let here = self.records_of(name).iter().filter(|record| record.host == host);

@@ -121,9 +121,9 @@ impl Reader<'_, '_> {
         recorded_states
     }
 
-    /// Finds the hosts of a primitive, by its name in the status. `managed_on` tells if it is managed, given that it
-    /// was blocked on another host or not. An offline host counts only if it was lost. Hosts that must be fenced or go
-    /// to standby because of its failures are marked so.
+    /// Finds the hosts of a primitive, by its name in the status. `managed_on` tells if it is managed, given that a host
+    /// before makes it untouchable or not: it is blocked there, or that host is in maintenance. An offline host counts
+    /// only if it was lost. Hosts that must be fenced or go to standby because of its failures are marked so.
     pub(super) fn find_run_places(
         &mut self,
         name: &str,
@@ -144,7 +144,7 @@ impl Reader<'_, '_> {
         for (host, recorded_state) in &recorded_states {
             let state = self.set.host(*host).state;
             let is_known = state.online || state.unclean || self.is_reached(*host);
-            let managed = managed_on(places.blocked);
+            let managed = managed_on(places.blocked || self.is_in_maintenance(&places));
             match recorded_state {
                 RecordedState::Active(_) if is_known => places.suppose(*host, RunCondition::Sound),
                 RecordedState::Active(_) if self.set.fencing => {

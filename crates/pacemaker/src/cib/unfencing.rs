@@ -93,7 +93,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             let has_other_device = self.has_other_device(host) || self.knows_other_agent(host, &known);
             self.set.hosts[host.get()].unfencing =
                 self.unfencing(host, &concerned, has_other_device, !sought.is_empty());
-            for resource in sought {
+            // Without a search, nothing waits for its end.
+            for resource in sought.into_iter().filter(|_| self.set.startup_probes) {
                 self.set.resources[resource.get()].unsure_on.push(host);
             }
         }

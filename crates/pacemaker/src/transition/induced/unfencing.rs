@@ -12,8 +12,9 @@ pub(super) fn unfenced_hosts(set: &WorkingSet, placed: &AllPlaced) -> Vec<HostId
     let (mut used, mut changed) = (HashSet::new(), HashSet::new());
     for resource in set.resource_indices().filter(|one| set.needs_unfenced_host(*one)) {
         let details = set.resource(resource);
-        let restarts = details.fences() && details.revision.restarts() && set.is_managed(resource);
-        let changed_on = details.active.filter(|host| restarts && set.host(*host).state.available());
+        let is_changed = details.fences() && details.revision.restarts();
+        // Neither maintenance nor unmanaged devices make a difference.
+        let changed_on = details.active.filter(|host| is_changed && set.host(*host).state.follows_changes());
         used.extend(placed.host(resource));
         changed.extend(changed_on);
     }
