@@ -29,7 +29,7 @@ pub(crate) fn on_several_nodes() -> BTreeSet<PathBuf> {
 
 /// Clusters in which lost nodes are fenced while some actions do not wait for that, or nodes are unfenced.
 pub(crate) fn with_fencing() -> BTreeSet<PathBuf> {
-    recorded("fencing", 28)
+    recorded("fencing", 29)
 }
 
 /// Clusters with clones.

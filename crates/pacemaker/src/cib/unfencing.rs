@@ -149,6 +149,9 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// Returns true if a host has a history of a fencing device with another agent than the configured one. It does not
     /// matter if the device unfences hosts, nor if it ran there.
     fn knows_other_agent(&self, host: HostIdx, known: &HashSet<NameMark>) -> bool {
+        if !self.set.host(host).state.follows_changes() {
+            return false;
+        }
         let is_same = |device: &PastDevice| self.past_fencing.contains(&(host, *device));
         self.set.resources.iter().filter(|resource| resource.fences()).any(|resource| {
             let name = common(resource.id.as_bytes());
