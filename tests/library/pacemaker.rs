@@ -39,7 +39,7 @@ pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
 
 /// Clusters with promotable clones, and with orders of other actions than starts.
 pub(crate) fn promoted() -> BTreeSet<PathBuf> {
-    recorded("promoted", 76)
+    recorded("promoted", 78)
 }
 
 /// Clusters with tickets.

@@ -93,8 +93,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             let has_other_device = self.has_other_device(host) || self.knows_other_agent(host, &known);
             self.set.hosts[host.get()].unfencing =
                 self.unfencing(host, &concerned, has_other_device, !sought.is_empty());
-            // Without a search, nothing waits for its end.
-            for resource in sought.into_iter().filter(|_| self.set.startup_probes) {
+            for resource in sought {
                 self.set.resources[resource.get()].unsure_on.push(host);
             }
         }
@@ -131,7 +130,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// Returns true if an unfencing device is another one than when a host was unfenced.
     fn has_other_device(&self, host: HostIdx) -> bool {
         let node = self.set.host(host);
-        let Some(noted) = node.attribute(NOTED) else { return false };
+        let Some(noted) = node.attribute(NOTED).filter(|_| node.state.online) else { return false };
         let noted_open = node.attribute(NOTED_OPEN).unwrap_or_default();
         self.unfencers.iter().any(|device| {
             let parameters =
@@ -167,7 +166,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         known: &HashSet<NameMark>,
     ) -> Vec<ResourceIdx> {
         let state = self.set.host(host).state;
-        if !state.online || state.unclean || state.shutting_down {
+        if !self.set.startup_probes || !state.online || state.unclean || state.shutting_down {
             return Vec::new();
         }
         self.unknown_among(concerned, host, known)

@@ -110,11 +110,12 @@ impl ResourceChange {
         let Some(policy) = set.without_quorum.filter(|_| set.is_managed(resource)) else { return self };
         let is_promotable =
             || set.clone_of(resource).is_some_and(|one| set.resource(one).promotion.is_some());
+        // Pacemaker quirk: a member of a group in a clone is stopped if another member is promoted and it is not.
+        let lags = || set.lags_behind_promoted_member(resource);
         let goes_on = match policy {
-            // Pacemaker quirk: a resource with a changed definition is stopped, and not started again. So is a member of a
-            // group in a clone if another member is promoted and it is not.
-            QuorumPolicy::Freeze => !is_changed && !set.lags_behind_promoted_member(resource),
-            QuorumPolicy::Demote => is_promotable(),
+            // Pacemaker quirk: a resource with a changed definition is stopped, and not started again.
+            QuorumPolicy::Freeze => !is_changed && !lags(),
+            QuorumPolicy::Demote => is_promotable() && !lags(),
             QuorumPolicy::Stop => false,
         };
         let change = match (details.active, self) {
