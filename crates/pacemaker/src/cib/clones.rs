@@ -23,8 +23,9 @@ use htools_ganeti::input::error::Result;
 /// Greatest number of resources in a cluster with clones.
 pub(super) const MOST: usize = 1_000_000;
 
-/// Reason why a clone is not supported: with this option, Pacemaker also restarts instances that did not change.
-const CHANGED_IN_PART: &str = "only some instances changed, with remove-after-stop";
+/// Reason why a clone or a resource on several nodes is not supported: with this option, Pacemaker also restarts
+/// resources that did not change.
+pub(super) const REMOVES_AFTER_STOP: &str = "remove-after-stop, and more than one node has run it";
 
 /// Reasons why a clone is not supported.
 const SURPLUS: &str = "more of its instances run than should, and nobody manages them";
@@ -356,12 +357,8 @@ impl<'a, 'i> Reader<'a, 'i> {
                 stopped |= places.stopped;
             }
             running.sort_by_key(|part| (part.host, part.position));
-            let is_changed = |part: &RunningPart| part.revision.restarts();
-            if self.set.removes_after_stop
-                && running.iter().any(is_changed)
-                && !running.iter().all(is_changed)
-            {
-                add_reason(reasons, CHANGED_IN_PART);
+            if self.set.removes_after_stop && !running.is_empty() {
+                add_reason(reasons, REMOVES_AFTER_STOP);
             }
             // A failure counts if it matters to any instance, and it matters to all but the failed one. So a changed
             // configuration makes it obsolete only if there is a single instance.

@@ -11,6 +11,7 @@ use super::super::working_set::{
     Charge, Colocation, MultipleActivePolicy, Requirement, Resource, ResourceForm, Revision, RunCondition,
 };
 use super::Reader;
+use super::clones::REMOVES_AFTER_STOP;
 use super::containers::{ContainerFailures, NamedContainer};
 use super::document::{children, id, required, wrong};
 use super::failures::{PROMOTED, outcome};
@@ -288,6 +289,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             resource.revision = revisions.iter().map(|(_, one)| *one).max().unwrap_or_default();
             let replaced = revisions.iter().filter(|(_, one)| one.has_other_agent());
             resource.replaced_on = replaced.map(|(host, _)| *host).collect();
+        }
+        if self.set.removes_after_stop && (resource.runs_twice() || !resource.left_on.is_empty()) {
+            reasons.push(REMOVES_AFTER_STOP);
         }
         if resource.runs_twice() && self.set.without_quorum.is_some() {
             reasons.push("it runs on several nodes, and there is no quorum");
