@@ -20,7 +20,7 @@ use self::group::TouchedGroup;
 use self::node::{NodeNeed, TouchedNode};
 use self::touch::{ArrivalTerms, touches};
 use super::checker::{CheckOptions, ReplayedCluster};
-use super::graph::{Edge, EdgeReason, Precedence, StepIdx, Strength};
+use super::graph::{Edge, EdgeReason, Precedence, StepIdx, StepSet, Strength};
 use htools_model::{Cluster, GroupIdx, InstanceIdx, NodeIdx, Step};
 
 /// The edges between the steps of a plan that is legal in its own order. They are sorted by the waiting step, then by
@@ -96,12 +96,19 @@ impl Needs<'_> {
 
     /// A minimal set of steps, besides `fixed`, that the next step must wait for so that all demands are met.
     fn needed(&self, demands: &[NodeNeed], fixed: &[StepIdx]) -> Vec<(StepIdx, EdgeReason<NodeIdx>)> {
+        let before = |among: &[StepIdx]| self.precedence.all_before(&[fixed, among].concat());
+        let is_met = |demand: &NodeNeed, before: &StepSet| {
+            self.nodes[&demand.node].is_met(demand, before, &self.precedence)
+        };
+        let at_least = before(&[]);
+        // Waiting for more steps allows fewer orders. So a demand that is met remains so.
+        let open: Vec<&NodeNeed> = demands.iter().filter(|demand| !is_met(demand, &at_least)).collect();
+        let Some(first) = open.first() else { return Vec::new() };
         // The first demand that is not met after these steps.
         let unmet = |among: &[StepIdx]| -> Option<&NodeNeed> {
-            let before = self.precedence.all_before(&[fixed, among].concat());
-            demands.iter().find(|demand| !self.nodes[&demand.node].is_met(demand, &before, &self.precedence))
+            let before = before(among);
+            open.iter().copied().find(|demand| !is_met(demand, &before))
         };
-        let Some(first) = unmet(&[]) else { return Vec::new() };
         let mut helpers: Vec<StepIdx> =
             demands.iter().flat_map(|demand| self.nodes[&demand.node].helpers(demand)).collect();
         helpers.sort_unstable();

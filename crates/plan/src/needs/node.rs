@@ -157,13 +157,13 @@ impl<'c> TouchedNode<'c> {
         all.filter(takes).filter(short).collect()
     }
 
-    /// The worst use of a resource at the time of a demand, over all orders in which `before` precede the last step;
-    /// `None` if that time is over by then.
-    fn worst(&self, demand: &NodeNeed, before: &StepSet, precedence: &Precedence) -> Option<i64> {
+    /// Tells if a demand is met in every order in which `before` precede the last step. It is met if its time is over by
+    /// then.
+    pub(super) fn is_met(&self, demand: &NodeNeed, before: &StepSet, precedence: &Precedence) -> bool {
         let last = self.touches.len() - 1;
         let event = &self.touches[demand.arrival];
         if before.contains(event.step) {
-            return None;
+            return true;
         }
         let amounts = |touch: &NodeTouch| (touch.begin.of(demand.limited), touch.end.of(demand.limited));
         let is_done = |step: StepIdx| {
@@ -173,6 +173,9 @@ impl<'c> TouchedNode<'c> {
         let mut free = Vec::new();
         for (at, touch) in self.touches.iter().enumerate() {
             let (begin, end) = amounts(touch);
+            if (begin, end) == (0, 0) {
+                continue;
+            }
             if at == demand.arrival || at == last {
                 // Take the worse of being under way and being done.
                 let at_end = at == demand.arrival && touch.new_role.is_some_and(|new_role| new_role.at_end);
@@ -184,23 +187,10 @@ impl<'c> TouchedNode<'c> {
                 // Resources are given back at the end only.
                 let more = begin.max(0).saturating_add(end.max(0));
                 let given = begin.min(0).saturating_add(end.min(0)).saturating_neg();
-                free.push((touch.step, more, given));
+                free.push(FreeStep { step: touch.step, more, given });
             }
         }
-        let mut choice = Choice::default();
-        let given = free.iter().filter(|(_, _, given)| *given > 0);
-        let given: Vec<(StepIdx, usize)> =
-            given.map(|(step, _, given)| (*step, choice.cost(*given))).collect();
-        for (step, more, _) in free.iter().filter(|(_, more, _)| *more > 0) {
-            let needed = given.iter().filter(|(other, _)| precedence.precedes(*other, *step));
-            choice.profit(*more, needed.map(|(_, cost)| *cost).collect());
-        }
-        Some(choice.best().saturating_add(taken))
-    }
-
-    /// Tells if a demand is met in every order in which `before` precede the last step.
-    pub(super) fn is_met(&self, demand: &NodeNeed, before: &StepSet, precedence: &Precedence) -> bool {
-        self.worst(demand, before, precedence).is_none_or(|worst| worst <= demand.limit)
+        stays_within(demand.limit.saturating_sub(taken), &free, precedence)
     }
 
     /// The steps that help a demand if they precede the last one.
@@ -277,6 +267,33 @@ impl<'c> TouchedNode<'c> {
         }
         limits
     }
+}
+
+/// A step that can be under way, done or not begun at the time of a demand.
+struct FreeStep {
+    step: StepIdx,
+    /// It takes so much when it begins, and before it ends.
+    more: i64,
+    /// It gives back so much at its end.
+    given: i64,
+}
+
+/// Tells if free steps use no more than `limit` at once, in any order.
+fn stays_within(limit: i64, free: &[FreeStep], precedence: &Precedence) -> bool {
+    // Nothing given back yet is the most, and everything given back is no more than the most.
+    let most = free.iter().map(|one| i128::from(one.more)).sum::<i128>();
+    let given = free.iter().map(|one| i128::from(one.given)).sum::<i128>();
+    if most <= i128::from(limit) || most - given > i128::from(limit) {
+        return most <= i128::from(limit);
+    }
+    let mut choice = Choice::default();
+    let costs = free.iter().filter(|one| one.given > 0);
+    let costs: Vec<(StepIdx, usize)> = costs.map(|one| (one.step, choice.cost(one.given))).collect();
+    for one in free.iter().filter(|one| one.more > 0) {
+        let needed = costs.iter().filter(|(other, _)| precedence.precedes(*other, one.step));
+        choice.profit(one.more, needed.map(|(_, cost)| *cost).collect());
+    }
+    choice.best() <= limit
 }
 
 /// Maximum use of some memory or disk such that more than the reserve is left.
