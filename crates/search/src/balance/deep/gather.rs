@@ -4,6 +4,7 @@
 //! the other nodes keep little or nothing. A random search does not come there from a placement where every node
 //! has secondaries of all sizes, since single changes on the way make the score worse.
 
+mod crowds;
 mod levels;
 mod within;
 
@@ -19,11 +20,6 @@ use super::ledgers::Ledgers;
 use super::tag_state::TagState;
 use super::terrain::{Seat, Terrain};
 use htools_model::{DiskCheck, Ledger, Mib, Strictness, TagArrival};
-
-/// Numbers of secondaries per node that are tried: some between the average over all nodes and the most that a node can
-/// hold, and some close to the most, as shares of it.
-const BETWEEN: usize = 6;
-const CLOSE: [f64; 4] = [0.9, 0.94, 0.97, 1.0];
 
 /// Maximum number of seats that are weighed in total: instances times nodes times starts.
 const MOST_WORK: usize = 150_000_000;
@@ -51,10 +47,7 @@ pub(super) fn gathered<'t>(
     let (rules, online) = (&terrain.rules, terrain.online.len());
     let free = rules.disk_moves && rules.instance_moves && !rules.restricted_migration;
     let starts = MOST_WORK / (lifted.len() * online).max(1);
-    if !free
-        || lifted.is_empty()
-        || terrain.lanes.reserve.is_none()
-        || starts < BETWEEN + CLOSE.len() + REPEATS
+    if !free || lifted.is_empty() || terrain.lanes.reserve.is_none() || starts < crowds::MOST_TRIES + REPEATS
     {
         return None;
     }
@@ -72,7 +65,7 @@ fn gathered_all<'t>(
     watch: DeepWatch<'_>,
 ) -> Option<Arrangement<'t>> {
     let factors = lane_factors(home, lifted);
-    let crowds = crowds(home.terrain, lifted);
+    let crowds = crowds::crowds(home.terrain, lifted);
     let faults = home.faults();
     let build = |crowd: usize, factors: &LaneRow| {
         let is_late = watch.deadline.reached().is_some();
@@ -91,36 +84,8 @@ fn gathered_all<'t>(
     Some(best)
 }
 
-/// The numbers of secondaries per node to try, ascending.
-fn crowds(terrain: &Terrain<'_>, lifted: &[u32]) -> Vec<usize> {
-    let average = lifted.len() as f64 / terrain.online.len() as f64;
-    let most = most_secondaries(terrain, lifted).max(average);
-    let between = |step: usize| average * (most / average).powf(step as f64 / BETWEEN as f64);
-    let all = (0..BETWEEN).map(between).chain(CLOSE.map(|share| share * most));
-    let mut crowds: Vec<usize> = all.map(|crowd| crowd.ceil() as usize).collect();
-    crowds.dedup();
-    crowds
-}
-
-/// Number of secondaries of average size that an empty node can hold, on average over the nodes. A node takes at most
-/// all of them.
-fn most_secondaries(terrain: &Terrain<'_>, lifted: &[u32]) -> f64 {
-    let count = lifted.len() as f64;
-    let average = |of: &dyn Fn(u32) -> f64| lifted.iter().map(|mobile| of(*mobile)).sum::<f64>() / count;
-    let disk = average(&|mobile| terrain.mobiles[mobile as usize].disk as f64);
-    let spindles = average(&|mobile| terrain.instance(mobile).spindle_use as f64);
-    let of_node = |slot: &u32| {
-        let spec = terrain.spec(*slot);
-        let by_disk = if disk > 0.0 { spec.disk_total / disk } else { count };
-        let is_strict = !terrain.rules.ignore_soft_errors && spindles > 0.0;
-        let by_spindles = if is_strict { spec.spindle_limit / spindles } else { count };
-        by_disk.min(by_spindles).clamp(0.0, count)
-    };
-    terrain.online.iter().map(of_node).sum::<f64>() / terrain.online.len() as f64
-}
-
 /// The mobiles with a secondary that needs memory, largest first.
-fn mirrored(terrain: &Terrain<'_>) -> Vec<u32> {
+pub(super) fn mirrored(terrain: &Terrain<'_>) -> Vec<u32> {
     let mut lifted: Vec<u32> = (0..terrain.mobiles.len() as u32)
         .filter(|mobile| {
             let details = &terrain.mobiles[*mobile as usize];

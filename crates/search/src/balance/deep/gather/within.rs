@@ -7,8 +7,9 @@ use std::cmp::Reverse;
 
 use rayon::prelude::*;
 
+use super::crowds::most_secondaries;
 use super::levels::{LevelPlan, PlannedRoom};
-use super::{Design, Gathering, REPEATS, lane_factors, most_secondaries};
+use super::{Design, Gathering, REPEATS, lane_factors};
 use crate::balance::deep::anneal::Limits;
 use crate::balance::deep::appraise::LaneRow;
 use crate::balance::deep::arrangement::{Arrangement, Shift};
