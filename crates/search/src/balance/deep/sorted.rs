@@ -74,3 +74,6 @@ impl<'t> SortedStart<'t> {
 fn has_order(home: &Arrangement<'_>, shifts: &[Shift]) -> bool {
     order::is_direct(home.terrain, &placements(home.terrain, shifts))
 }
+
+#[cfg(test)]
+mod tests;

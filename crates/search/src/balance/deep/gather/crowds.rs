@@ -38,3 +38,35 @@ pub(super) fn most_secondaries(terrain: &Terrain<'_>, lifted: &[u32]) -> f64 {
     };
     terrain.online.iter().map(of_node).sum::<f64>() / terrain.online.len() as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::balance::BalanceOptions;
+    use crate::balance::deep::gather::mirrored;
+    use htools_ganeti::generate::{ClusterSpec, TemplateMix, cluster};
+    use htools_ganeti::load::merge::{MergeOptions, finish, merge};
+    use htools_model::Mib;
+
+    #[test]
+    fn tries_reach_from_the_average_to_what_a_node_can_hold() {
+        for (mix, soft) in
+            [(TemplateMix::Drbd, false), (TemplateMix::Mixed, false), (TemplateMix::Mixed, true)]
+        {
+            let spec = ClusterSpec { fill: 0.4, ..ClusterSpec::new(12, 90, mix, 5) };
+            let mut cluster = merge(cluster(&spec), &MergeOptions::default()).expect("no selection");
+            finish(&mut cluster, Mib::ZERO);
+            let mut options = BalanceOptions::default();
+            options.rules.ignore_soft_errors = soft;
+            let terrain = Terrain::of(&cluster, &cluster.all_nodes(), &options);
+            let lifted = mirrored(&terrain);
+            let tries = crowds(&terrain, &lifted);
+            assert!(tries.len() <= MOST_TRIES && tries.is_sorted_by(|a, b| a < b), "{tries:?}");
+            let average = lifted.len() as f64 / terrain.online.len() as f64;
+            assert_eq!(tries[0], average.ceil() as usize);
+            // All instances have one spindle here, and all nodes room for 32 if the ratio counts.
+            let last = tries[tries.len() - 1];
+            assert!(if soft { last > 32 } else { last == 32 }, "{tries:?}");
+        }
+    }
+}
