@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::super::ROUNDING;
 use super::super::levels::{ItemKind, bundled};
 use super::cone::{Proposal, propose};
-use super::figures::Range;
+use super::figures::{Range, roles};
 use super::prices::{RangeBox, bound};
 use super::problem::RangeProblem;
 use crate::Deadline;
@@ -94,7 +94,7 @@ pub(in super::super) fn least(problem: &RangeProblem, known: f64, deadline: &Dea
 
 /// Number of rounds in which boxes are split.
 fn rounds(problem: &RangeProblem, bundles: &[ItemKind]) -> usize {
-    let roles: usize = bundles.iter().map(|item| RangeProblem::roles(item).count()).sum();
+    let roles: usize = bundles.iter().map(|item| roles(item).count()).sum();
     let most = if problem.nodes < FEW_NODES { FEWEST_ROUNDS } else { ROUNDS };
     // A class has an arrival and a square for each lane.
     let at_level = roles + problem.classes.len() * 2 * problem.means.len();

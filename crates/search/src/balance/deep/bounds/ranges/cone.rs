@@ -8,7 +8,7 @@ use clarabel::solver::SupportedConeT::{NonnegativeConeT, SecondOrderConeT, ZeroC
 
 use super::super::levels::ItemKind;
 use super::super::program::{ProgramRows, ProgramSolution};
-use super::figures::Range;
+use super::figures::{Range, roles};
 use super::nodes::FixedClass;
 use super::prices::{RangeBox, RangePrices};
 use super::problem::RangeProblem;
@@ -162,7 +162,7 @@ impl RangeProgram<'_> {
 
     fn everything_is_somewhere(&self, rows: &mut ProgramRows) {
         for (bundle, item) in self.bundles.iter().enumerate() {
-            for (_, is_secondary) in RangeProblem::roles(item) {
+            for (_, is_secondary) in roles(item) {
                 for (column, share) in self.shares.iter().enumerate() {
                     if share.bundle == bundle && share.is_secondary == is_secondary {
                         rows.put(column, 1.0);
@@ -267,9 +267,8 @@ impl RangeProgram<'_> {
         if figure < self.lanes() {
             return unit(within.deviations[figure].high).sqrt();
         }
-        let of_item = |item: &ItemKind| {
-            item.count * RangeProblem::roles(item).map(|(amounts, _)| amounts[figure]).sum::<f64>()
-        };
+        let of_item =
+            |item: &ItemKind| item.count * roles(item).map(|(amounts, _)| amounts[figure]).sum::<f64>();
         let all: f64 = self.problem.items.iter().map(of_item).sum();
         if all > 0.0 { all / self.problem.nodes } else { 1.0 }
     }

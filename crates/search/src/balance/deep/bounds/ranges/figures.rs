@@ -1,7 +1,6 @@
 //! The figures of a node in the bound by ranges: its lanes, and those limits that no lane stands for.
 
 use super::super::levels::ItemKind;
-use super::problem::RangeProblem;
 use crate::balance::deep::terrain::Terrain;
 
 /// Number of limits: disk, virtual CPUs and spindles.
@@ -30,7 +29,7 @@ struct Tie {
 
 /// The figures of a problem: all lanes, and after them the limits whose amounts are not proportional to those of a lane.
 #[derive(Debug, Clone)]
-pub(super) struct Figures {
+pub(super) struct NodeFigures {
     /// For each limit, its figure, if any item takes of it.
     ties: Vec<Option<Tie>>,
     /// For each figure, the sum of the negative amounts of all items, and that of the positive ones.
@@ -38,10 +37,10 @@ pub(super) struct Figures {
     lanes: usize,
 }
 
-impl Figures {
+impl NodeFigures {
     /// The amounts of `items` are values of the lanes, and after them what they take of each limit.
-    pub(super) fn of(items: &[ItemKind], lanes: usize, limits: usize) -> Figures {
-        let mut figures = Figures { ties: Vec::new(), totals: Vec::new(), lanes };
+    pub(super) fn of(items: &[ItemKind], lanes: usize, limits: usize) -> NodeFigures {
+        let mut figures = NodeFigures { ties: Vec::new(), totals: Vec::new(), lanes };
         figures.totals = (0..lanes).map(|lane| total(items, lane)).collect();
         for limit in (0..limits).map(|limit| lanes + limit) {
             let all = total(items, limit);
@@ -103,6 +102,12 @@ impl Figures {
     }
 }
 
+/// The amounts of an item in each of its roles; true for the secondary.
+pub(super) fn roles(item: &ItemKind) -> impl Iterator<Item = (&[f64], bool)> {
+    let secondary = item.secondary.as_deref().map(|amounts| (amounts, true));
+    [(item.primary.as_slice(), false)].into_iter().chain(secondary)
+}
+
 /// The amounts of each limit that a mobile takes, as a primary and as a secondary.
 pub(super) fn taken(terrain: &Terrain<'_>, mobile: u32) -> [[f64; LIMITS]; 2] {
     let instance = terrain.instance(mobile);
@@ -120,7 +125,7 @@ pub(super) fn taken(terrain: &Terrain<'_>, mobile: u32) -> [[f64; LIMITS]; 2] {
 fn total(items: &[ItemKind], figure: usize) -> Range {
     let mut total = Range { low: 0.0, high: 0.0 };
     for item in items {
-        for (amounts, _) in RangeProblem::roles(item) {
+        for (amounts, _) in roles(item) {
             let amount = item.count * amounts[figure];
             if amount < 0.0 { total.low += amount } else { total.high += amount }
         }
@@ -131,7 +136,7 @@ fn total(items: &[ItemKind], figure: usize) -> Range {
 /// The largest amount of a lane, by its size, for one unit of a limit; `None` if they are not proportional.
 fn ratio(items: &[ItemKind], lane: usize, limit: usize) -> Option<f64> {
     let (mut least, mut most, mut signs) = (f64::INFINITY, 0.0_f64, [false; 2]);
-    for (amounts, _) in items.iter().flat_map(RangeProblem::roles) {
+    for (amounts, _) in items.iter().flat_map(roles) {
         let (of_lane, of_limit) = (amounts[lane], amounts[limit]);
         if (of_lane == 0.0) != (of_limit == 0.0) {
             return None;

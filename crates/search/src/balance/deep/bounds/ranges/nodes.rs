@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::LaneFloor;
-use super::figures::{Figures, LIMITS, Range, taken};
+use super::figures::{LIMITS, NodeFigures, Range, taken};
 use crate::balance::deep::terrain::Terrain;
 
 /// Maximum number of classes of nodes.
@@ -132,7 +132,7 @@ fn rooms(terrain: &Terrain<'_>, slot: u32, home: AtHome) -> (Vec<f64>, Option<Ro
 }
 
 /// The nodes by kind. Nodes with crowds are not compared.
-pub(super) fn kinds(nodes: Vec<RoomyNode>, figures: &Figures) -> Vec<LoadedKind> {
+pub(super) fn kinds(nodes: Vec<RoomyNode>, figures: &NodeFigures) -> Vec<LoadedKind> {
     let mut kinds: BTreeMap<(Vec<u64>, usize), LoadedKind> = BTreeMap::new();
     for (at, node) in nodes.into_iter().enumerate() {
         let arrivals = figures.arrivals(&node.rooms);

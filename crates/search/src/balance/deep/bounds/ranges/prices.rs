@@ -3,7 +3,7 @@
 
 use super::super::careful::CarefulSum;
 use super::super::levels::ItemKind;
-use super::figures::Range;
+use super::figures::{Range, roles};
 use super::nodes::{Crowd, LoadedKind};
 use super::problem::RangeProblem;
 
@@ -112,7 +112,7 @@ impl<'a> PricedLevels<'a> {
         };
         let of_item = |item: &ItemKind| {
             let mut costs = [Vec::new(), Vec::new()];
-            for (amounts, is_secondary) in RangeProblem::roles(item) {
+            for (amounts, is_secondary) in roles(item) {
                 let at_level = |level: usize| {
                     if is_secondary && level > item.level { NEVER } else { cost(amounts, level) }
                 };

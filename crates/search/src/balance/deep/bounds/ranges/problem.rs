@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::super::levels::{ItemKind, levels};
 use super::super::{LaneFloor, rising_weight, stays_online};
-use super::figures::{Figures, LIMITS, taken};
+use super::figures::{LIMITS, NodeFigures, roles, taken};
 use super::nodes::{FixedClass, LoadedKind, RoomyNode, classes, kinds, roomy_nodes};
 use crate::balance::deep::terrain::Terrain;
 
@@ -81,7 +81,7 @@ impl RangeProblem {
         limits: usize,
     ) -> RangeProblem {
         let (count, lanes) = (nodes.len() as f64, costs.weights.len());
-        let figures = Figures::of(&items, lanes, limits);
+        let figures = NodeFigures::of(&items, lanes, limits);
         let mut kinds = kinds(nodes, &figures);
         let items = figures.of_items(items);
         let mean = |lane: usize| {
@@ -99,12 +99,6 @@ impl RangeProblem {
     /// Number of figures of a node.
     pub(super) fn figures(&self) -> usize {
         self.means.len() + self.limits
-    }
-
-    /// The amounts of an item in each of its roles; true for the secondary.
-    pub(super) fn roles(item: &ItemKind) -> impl Iterator<Item = (&[f64], bool)> {
-        let secondary = item.secondary.as_deref().map(|amounts| (amounts, true));
-        [(item.primary.as_slice(), false)].into_iter().chain(secondary)
     }
 }
 
@@ -140,6 +134,6 @@ fn items(
         items[at].count += 1.0;
         item_of.push(at);
     }
-    let is_finite = |item: &ItemKind| RangeProblem::roles(item).all(|of| of.0.iter().all(|x| x.is_finite()));
+    let is_finite = |item: &ItemKind| roles(item).all(|of| of.0.iter().all(|x| x.is_finite()));
     items.iter().all(is_finite).then_some((items, item_of))
 }
