@@ -4,6 +4,7 @@
 //! the other nodes keep little or nothing. A random search does not come there from a placement where every node
 //! has secondaries of all sizes, since single changes on the way make the score worse.
 
+mod crowds;
 mod levels;
 mod within;
 
@@ -19,9 +20,6 @@ use super::ledgers::Ledgers;
 use super::tag_state::TagState;
 use super::terrain::{Seat, Terrain};
 use htools_model::{DiskCheck, Ledger, Mib, Strictness, TagArrival};
-
-/// Numbers of secondaries per node that are tried, as multiples of the average over all nodes.
-const CROWDING: [f64; 10] = [1.0, 1.25, 1.5, 2.0, 2.5, 2.75, 3.0, 3.1, 3.5, 4.0];
 
 /// Maximum number of seats that are weighed in total: instances times nodes times starts.
 const MOST_WORK: usize = 150_000_000;
@@ -49,7 +47,8 @@ pub(super) fn gathered<'t>(
     let (rules, online) = (&terrain.rules, terrain.online.len());
     let free = rules.disk_moves && rules.instance_moves && !rules.restricted_migration;
     let starts = MOST_WORK / (lifted.len() * online).max(1);
-    if !free || lifted.is_empty() || terrain.lanes.reserve.is_none() || starts < CROWDING.len() + REPEATS {
+    if !free || lifted.is_empty() || terrain.lanes.reserve.is_none() || starts < crowds::MOST_TRIES + REPEATS
+    {
         return None;
     }
     let of_all = gathered_all(home, &lifted, limits, watch);
@@ -66,10 +65,7 @@ fn gathered_all<'t>(
     watch: DeepWatch<'_>,
 ) -> Option<Arrangement<'t>> {
     let factors = lane_factors(home, lifted);
-    let online = home.terrain.online.len();
-    let average = lifted.len() as f64 / online as f64;
-    let mut crowds: Vec<usize> = CROWDING.iter().map(|by| (by * average).ceil() as usize).collect();
-    crowds.dedup();
+    let crowds = crowds::crowds(home.terrain, lifted);
     let faults = home.faults();
     let build = |crowd: usize, factors: &LaneRow| {
         let is_late = watch.deadline.reached().is_some();
@@ -89,7 +85,7 @@ fn gathered_all<'t>(
 }
 
 /// The mobiles with a secondary that needs memory, largest first.
-fn mirrored(terrain: &Terrain<'_>) -> Vec<u32> {
+pub(super) fn mirrored(terrain: &Terrain<'_>) -> Vec<u32> {
     let mut lifted: Vec<u32> = (0..terrain.mobiles.len() as u32)
         .filter(|mobile| {
             let details = &terrain.mobiles[*mobile as usize];

@@ -25,6 +25,7 @@ pub mod remains;
 pub mod repair;
 pub(crate) mod schedules;
 mod sift;
+mod sorted;
 mod surplus;
 mod tag_state;
 pub(crate) mod terrain;
@@ -40,6 +41,7 @@ use self::arrangement::{Arrangement, Shift};
 use self::bounds::{MoveLine, ScoreFloor};
 use self::headway::DeepWatch;
 use self::schedules::Scale;
+use self::sorted::SortedStart;
 use self::terrain::Terrain;
 use super::BalanceOptions;
 use crate::Stopped;
@@ -244,44 +246,19 @@ fn rounds(
     });
     let Some(target) = target.cloned() else { return tried };
     let fits = archive.slope(target.appraisal.moved).max(move_cost).clamp(scale.unit * 0.01, scale.dear);
-    let runs = schedules::second_round(deep.streams, deep.effort - first, scale, fits, limits);
+    let sorted = SortedStart::of(home, deep, limits, watch);
+    let second = deep.effort - first;
+    // What a promising start takes is for the most part saved here.
+    let second = if sorted.as_ref().is_some_and(|start| start.is_promising) { second / 2 } else { second };
+    let runs = schedules::second_round(deep.streams, second, scale, fits, limits);
     tried += run_all(home, &runs, limits, archive, Some(&target.shifts), watch);
-    tried += gathered_start(home, deep, scale, limits, archive, watch);
+    if let Some(sorted) = sorted {
+        tried += sorted.search(home, deep, scale, limits, archive, watch);
+    }
     if limits.data == i64::MAX {
         polish::single_moves(&mut home.clone(), archive);
     }
     polish::home_again(home, archive);
-    tried
-}
-
-/// Tries the start with sorted secondaries. If it is better than everything that was found, and its moves have an
-/// order without detours, some more runs begin there. Returns the number of changes tried.
-fn gathered_start(
-    home: &Arrangement<'_>,
-    deep: &DeepOptions,
-    scale: &Scale,
-    limits: &Limits,
-    archive: &mut Archive,
-    watch: DeepWatch<'_>,
-) -> u64 {
-    let best = archive.best().map_or(f64::INFINITY, |best| best.score);
-    let Some(start) = gather::gathered(home, limits, watch).filter(|start| start.now().score < best) else {
-        return 0;
-    };
-    let shift = |mobile: &u32| Shift { mobile: *mobile, to: start.seats[*mobile as usize] };
-    let shifts: Vec<Shift> = start.moved.iter().map(shift).collect();
-    let has_order = |shifts: &[Shift]| order::is_direct(home.terrain, &placements(home.terrain, shifts));
-    if !has_order(&shifts) {
-        return 0;
-    }
-    archive.offer(&start);
-    let price = move_cost(deep, home.deviations(), archive).clamp(scale.unit * 0.01, scale.dear);
-    let runs = schedules::from_gathered(deep.streams, deep.effort, scale, price);
-    let mut own = Archive::default();
-    let tried = run_all(home, &runs, limits, &mut own, Some(&shifts), watch);
-    if own.front().last().is_some_and(|record| has_order(&record.shifts)) {
-        archive.join(own);
-    }
     tried
 }
 

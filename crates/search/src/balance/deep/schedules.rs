@@ -29,10 +29,14 @@ const SECOND: [Cooling; 4] = [(0.2, 0.01), (1.0, 0.015), (0.05, 0.002), (0.3, 0.
 const LIMITED: [Cooling; 4] = [(0.2, 0.02), (1.0, 0.015), (0.15, 0.01), (0.3, 0.02)];
 
 /// Temperatures of the runs from a start with sorted secondaries. A warm run would lose its order.
-const GATHERED: [Cooling; 2] = [(0.05, 0.002), (0.2, 0.005)];
+const SORTED: [Cooling; 2] = [(0.05, 0.002), (0.2, 0.005)];
 
-/// Share of the effort of all runs from a start with sorted secondaries.
-const GATHERED_SHARE: f64 = 0.125;
+/// The same if there is enough effort for each instance. At these temperatures, nodes keep their largest secondaries for
+/// long, and all others find better places. Hotter runs forget the start.
+const PROMISING: [Cooling; 4] = [(0.1, 0.005), (0.07, 0.0035), (0.1, 0.005), (0.12, 0.006)];
+
+/// Share of the effort of all runs from a start with sorted secondaries, and of each one from a promising start.
+const SORTED_SHARE: f64 = 0.125;
 
 /// Price at the end of the first round, in the unit of [`Scale`]; moves are almost free.
 const FREE: f64 = 0.01;
@@ -120,14 +124,27 @@ pub(crate) fn second_round(
 
 /// The runs from a start with sorted secondaries. The price starts at the minimum gain of a moved instance, so that
 /// instances go home whose moves do not pay.
-pub(crate) fn from_gathered(streams: usize, effort: u64, scale: &Scale, price: f64) -> Vec<Schedule> {
+pub(crate) fn from_sorted(
+    streams: usize,
+    effort: u64,
+    scale: &Scale,
+    price: f64,
+    is_promising: bool,
+) -> Vec<Schedule> {
+    let coolings: &[Cooling] = if is_promising { &PROMISING } else { &SORTED };
+    let each = if is_promising { of_one_run(effort) } else { of_one_run(effort) / SORTED.len() as u64 };
     let run = |(at, (hot, cold)): (usize, &Cooling)| Schedule {
         stream: (2 * streams + at) as u64,
-        evaluations: (effort as f64 * GATHERED_SHARE) as u64 / GATHERED.len() as u64,
+        evaluations: each,
         price: (price, price * LAST_PRICE),
         temperature: (scale.unit * hot, scale.unit * cold),
         pricing: Pricing::Falling,
         from_best: true,
     };
-    GATHERED.iter().enumerate().map(run).collect()
+    coolings.iter().enumerate().map(run).collect()
+}
+
+/// Effort of one run from a promising start.
+pub(crate) fn of_one_run(effort: u64) -> u64 {
+    (effort as f64 * SORTED_SHARE) as u64
 }

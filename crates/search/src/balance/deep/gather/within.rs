@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 
 use rayon::prelude::*;
 
+use super::crowds::most_secondaries;
 use super::levels::{LevelPlan, PlannedRoom};
 use super::{Design, Gathering, REPEATS, lane_factors};
 use crate::balance::deep::anneal::Limits;
@@ -15,8 +16,8 @@ use crate::balance::deep::arrangement::{Arrangement, Shift};
 use crate::balance::deep::headway::DeepWatch;
 use crate::balance::deep::{order, placements};
 
-/// Numbers of secondaries per node that are tried, as multiples of the average over all nodes.
-const CROWDING: [f64; 7] = [1.5, 2.0, 2.2, 2.4, 2.6, 2.8, 3.0];
+/// Numbers of secondaries per node that are tried, as shares of the most that a node can hold.
+const CROWDING: [f64; 7] = [0.45, 0.6, 0.68, 0.75, 0.81, 0.87, 0.93];
 
 /// Room that each primary at home takes, in secondaries: none, or a little. Most of these primaries leave.
 const FOR_PRIMARY: [f64; 2] = [0.0, 0.1];
@@ -38,10 +39,10 @@ pub(super) fn gathered_within<'t>(
     watch: DeepWatch<'_>,
 ) -> Option<Arrangement<'t>> {
     let most = usize::try_from(limits.moves).ok()?;
-    let average = mirrored.len() as f64 / home.terrain.online.len() as f64;
+    let full = most_secondaries(home.terrain, mirrored);
     let tries: Vec<PlannedRoom> = CROWDING
         .iter()
-        .map(|by| (by * average).ceil() as usize)
+        .map(|share| (share * full).ceil() as usize)
         .flat_map(|crowd| FOR_PRIMARY.map(|for_primary| PlannedRoom { crowd, for_primary }))
         .collect();
     let faults = home.faults();

@@ -11,7 +11,8 @@ use rayon::prelude::*;
 use super::super::ROUNDING;
 use super::super::levels::{ItemKind, bundled};
 use super::cone::{Proposal, propose};
-use super::prices::{Range, RangeBox, bound};
+use super::figures::{Range, roles};
+use super::prices::{RangeBox, bound};
 use super::problem::RangeProblem;
 use crate::Deadline;
 
@@ -62,7 +63,7 @@ struct OpenRanges {
 /// placement.
 pub(in super::super) fn least(problem: &RangeProblem, known: f64, deadline: &Deadline) -> f64 {
     let Some(first) = CountedBox::of(problem, known) else { return f64::NEG_INFINITY };
-    let bundles = bundled(&problem.items, problem.places(), MOST_VARIABLES);
+    let bundles = bundled(&problem.items, problem.costs.levels.len(), MOST_VARIABLES);
     let mut number = 0;
     let mut open = BinaryHeap::from([Reverse(first.bounded(problem, &bundles, f64::NEG_INFINITY))]);
     for _ in 0..rounds(problem, &bundles) {
@@ -93,17 +94,24 @@ pub(in super::super) fn least(problem: &RangeProblem, known: f64, deadline: &Dea
 
 /// Number of rounds in which boxes are split.
 fn rounds(problem: &RangeProblem, bundles: &[ItemKind]) -> usize {
-    let roles: usize = bundles.iter().map(|item| RangeProblem::roles(item).count()).sum();
+    let roles: usize = bundles.iter().map(|item| roles(item).count()).sum();
     let most = if problem.nodes < FEW_NODES { FEWEST_ROUNDS } else { ROUNDS };
-    (OVER_VARIABLES / (roles * problem.places()).max(1)).clamp(FEWEST_ROUNDS, most)
+    // A class has an arrival and a square for each lane.
+    let at_level = roles + problem.classes.len() * 2 * problem.means.len();
+    (OVER_VARIABLES / (at_level * problem.costs.levels.len()).max(1)).clamp(FEWEST_ROUNDS, most)
 }
 
 impl CountedBox {
     /// The box of all placements that cost less than `known`; `None` if no number is positive and finite.
     fn of(problem: &RangeProblem, known: f64) -> Option<CountedBox> {
-        let highest = problem.levels[0];
-        let least: f64 =
-            problem.weights.iter().zip(&problem.least).map(|(weight, least)| weight * least).sum();
+        let highest = problem.costs.levels[0];
+        let least: f64 = problem
+            .costs
+            .weights
+            .iter()
+            .zip(&problem.costs.least)
+            .map(|(weight, least)| weight * least)
+            .sum();
         let left = (known - least) * (1.0 + ROUNDING) + ROUNDING * (known.abs() + least);
         if !(left > 0.0 && left.is_finite() && highest > 0.0) {
             return None;
@@ -112,11 +120,12 @@ impl CountedBox {
             low: least * (1.0 - ROUNDING),
             high: least + left / weight,
         };
-        let mut deviations: Vec<Range> = problem.weights.iter().zip(&problem.least).map(lane).collect();
+        let mut deviations: Vec<Range> =
+            problem.costs.weights.iter().zip(&problem.costs.least).map(lane).collect();
         // No values between 0 and the highest level deviate more than half of that.
-        deviations.push(Range { low: 0.0, high: (left / problem.of_deviation).min(0.5 * highest) });
-        let mean = Range { low: 0.0, high: (left / (problem.of_sum * problem.nodes)).min(highest) };
-        let counts = vec![(0, problem.nodes as usize); problem.levels.len() - 1];
+        deviations.push(Range { low: 0.0, high: (left / problem.costs.of_deviation).min(0.5 * highest) });
+        let mean = Range { low: 0.0, high: (left / (problem.costs.of_sum * problem.nodes)).min(highest) };
+        let counts = vec![(0, problem.nodes as usize); problem.costs.levels.len() - 1];
         let ends = deviations.iter().chain([&mean]);
         let sane = ends.into_iter().all(|range| range.high.is_finite() && range.low >= 0.0);
         let shares = Vec::new();
@@ -138,7 +147,7 @@ impl CountedBox {
             high: *high as f64 / problem.nodes * (1.0 + ROUNDING),
         };
         let shares: Vec<Range> = self.counts.iter().map(share).collect();
-        let step = |at: usize| problem.levels[at] - problem.levels[at + 1];
+        let step = |at: usize| problem.costs.levels[at] - problem.costs.levels[at + 1];
         let low: f64 = (0..levels).map(|at| shares[at].low * step(at)).sum();
         let high: f64 = (0..levels).map(|at| shares[at].high * step(at)).sum();
         let mean = &mut self.ranges.mean;
@@ -168,7 +177,7 @@ impl CountedBox {
                 worst = (error, Some(cut));
             }
         };
-        let weights = problem.weights.iter().chain([&problem.of_deviation]);
+        let weights = problem.costs.weights.iter().chain([&problem.costs.of_deviation]);
         for (lane, (weight, range)) in weights.zip(&self.ranges.deviations).enumerate() {
             let square = proposal.variances[lane].clamp(range.low * range.low, range.high * range.high);
             let chord = (square + range.low * range.high) / (range.low + range.high).max(f64::MIN_POSITIVE);
@@ -176,21 +185,21 @@ impl CountedBox {
         }
         let Range { low, high } = self.ranges.mean;
         let at = proposal.mean.clamp(low, high);
-        let price = proposal.prices.variances[problem.weights.len()];
+        let price = proposal.prices.variances[problem.costs.weights.len()];
         see(price * (at - low) * (high - at), Cut::Mean(inside(self.ranges.mean, at)));
         for (level, (low, high)) in self.counts.iter().enumerate().filter(|(_, range)| range.0 < range.1) {
             let count = proposal.shares[level] * problem.nodes;
             let fraction = count - count.floor();
-            let step = problem.levels[level] - problem.levels[level + 1];
+            let step = problem.costs.levels[level] - problem.costs.levels[level + 1];
             let upto = (count.floor().max(0.0) as usize).clamp(*low, *high - 1);
-            see(problem.of_sum * step * fraction.min(1.0 - fraction), Cut::Count(level, upto));
+            see(problem.costs.of_sum * step * fraction.min(1.0 - fraction), Cut::Count(level, upto));
         }
         worst.1
     }
 
     /// The middle of the deviation with the widest range.
     fn widest(&self, problem: &RangeProblem) -> Option<Cut> {
-        let weights = problem.weights.iter().chain([&problem.of_deviation]);
+        let weights = problem.costs.weights.iter().chain([&problem.costs.of_deviation]);
         let all = weights.zip(&self.ranges.deviations).enumerate();
         let (lane, (_, range)) = all.max_by(|(at, a), (other, b)| {
             let width = |(weight, range): &(&f64, &Range)| *weight * (range.high - range.low);

@@ -1,22 +1,24 @@
 //! Finds good prices for a box of ranges by a second-order cone program.
 //!
-//! Its variables are, as shares of all nodes: the primaries and secondaries of each bundle of items at each place (a
-//! level of a class of nodes), the nodes of each place, and the squares of each lane and place; the deviations; and by how
-//! much the squares are beyond their ranges, at a high price. It minimises the cost.
+//! Its variables are, as shares of all nodes: the primaries and secondaries of each bundle of items at each level; the
+//! nodes of each place, which is a level of a class of nodes; what arrives at each place, and the squares there; the
+//! deviations; and by how much the squares are beyond their ranges, at a high price. It minimises the cost.
 
 use clarabel::solver::SupportedConeT::{NonnegativeConeT, SecondOrderConeT, ZeroConeT};
 
 use super::super::levels::ItemKind;
 use super::super::program::{ProgramRows, ProgramSolution};
-use super::prices::{Range, RangeBox, RangePrices};
+use super::figures::{Range, roles};
+use super::nodes::FixedClass;
+use super::prices::{RangeBox, RangePrices};
 use super::problem::RangeProblem;
 
 /// Price for what is beyond a range, as a multiple of the price along the chord.
 const OF_EXCESS: f64 = 20.0;
 
-/// Share of a bundle in one role at one place.
-struct PlaceShare {
-    place: usize,
+/// Share of a bundle in one role at one level.
+struct LevelShare {
+    level: usize,
     bundle: usize,
     is_secondary: bool,
 }
@@ -36,7 +38,7 @@ pub(super) struct Proposal {
 struct RangeProgram<'a> {
     problem: &'a RangeProblem,
     bundles: &'a [ItemKind],
-    shares: Vec<PlaceShare>,
+    shares: Vec<LevelShare>,
     /// Positions of the rows that have prices of interest.
     first_rows: FirstRows,
 }
@@ -47,46 +49,46 @@ struct FirstRows {
     deviations: usize,
     /// Two: below the upper end, and above the lower end; for each level above 0 as well.
     mean: usize,
-    /// By limit and level.
-    limits: usize,
-    /// By lane and level, three rows each.
-    squares: usize,
+    /// By figure and level: what the items bring is what arrives.
+    arrivals: usize,
 }
 
 /// Good prices for a box; `None` if the solver finds none.
 pub(super) fn propose(problem: &RangeProblem, bundles: &[ItemKind], within: &RangeBox) -> Option<Proposal> {
     let mut shares = Vec::new();
-    for place in 0..problem.places() {
+    for level in 0..problem.costs.levels.len() {
         for (bundle, item) in bundles.iter().enumerate() {
-            shares.push(PlaceShare { place, bundle, is_secondary: false });
-            if item.secondary.is_some() && problem.level(place) <= item.level {
-                shares.push(PlaceShare { place, bundle, is_secondary: true });
+            shares.push(LevelShare { level, bundle, is_secondary: false });
+            if item.secondary.is_some() && level <= item.level {
+                shares.push(LevelShare { level, bundle, is_secondary: true });
             }
         }
     }
     let mut layout = RangeProgram { problem, bundles, shares, first_rows: FirstRows::default() };
     let mut rows = ProgramRows::default();
     layout.everything_is_somewhere(&mut rows);
+    layout.items_arrive(&mut rows, within);
+    rows.cones.push(ZeroConeT(rows.height()));
     let before = rows.height();
     layout.ranges(&mut rows, within);
-    layout.limits(&mut rows);
+    layout.room(&mut rows, within);
     layout.nothing_is_negative(&mut rows);
     rows.cones.push(NonnegativeConeT(rows.height() - before));
     layout.squares(&mut rows, within);
     let mut objective = vec![0.0; layout.width()];
-    for (lane, weight) in problem.weights.iter().chain([&problem.of_deviation]).enumerate() {
+    for (lane, weight) in problem.costs.weights.iter().chain([&problem.costs.of_deviation]).enumerate() {
         let Range { low, high } = within.deviations[lane];
         objective[layout.deviation(lane)] = *weight;
         objective[layout.excess(lane)] =
             OF_EXCESS * weight * unit(high) / (low + high).max(f64::MIN_POSITIVE);
     }
-    let price = OF_EXCESS * (problem.of_sum * problem.nodes + problem.of_deviation);
-    let steps = problem.levels.windows(2).map(|pair| pair[0] - pair[1]);
+    let price = OF_EXCESS * (problem.costs.of_sum * problem.nodes + problem.costs.of_deviation);
+    let steps = problem.costs.levels.windows(2).map(|pair| pair[0] - pair[1]);
     for (figure, size) in [1.0].into_iter().chain(steps).enumerate() {
         objective[layout.out_of_range(figure)] = price * size;
     }
-    for place in 0..problem.places() {
-        objective[layout.node(place)] = problem.of_sum * problem.nodes * layout.reserve(place);
+    for place in 0..layout.places() {
+        objective[layout.node(place)] = problem.costs.of_sum * problem.nodes * layout.reserve(place);
     }
     let solution = rows.solve(&objective)?;
     Some(layout.proposal(&solution, within))
@@ -94,16 +96,29 @@ pub(super) fn propose(problem: &RangeProblem, bundles: &[ItemKind], within: &Ran
 
 impl RangeProgram<'_> {
     fn lanes(&self) -> usize {
-        self.problem.weights.len()
+        self.problem.costs.weights.len()
     }
 
+    fn levels(&self) -> usize {
+        self.problem.costs.levels.len()
+    }
+
+    /// Number of places: each level in each class, those of a class after one another.
     fn places(&self) -> usize {
-        self.problem.places()
+        self.problem.classes.len() * self.levels()
+    }
+
+    fn level(&self, place: usize) -> usize {
+        place % self.levels()
+    }
+
+    fn class(&self, place: usize) -> &FixedClass {
+        &self.problem.classes[place / self.levels()]
     }
 
     /// The reserve of a node at a place.
     fn reserve(&self, place: usize) -> f64 {
-        self.problem.levels[self.problem.level(place)]
+        self.problem.costs.levels[self.level(place)]
     }
 
     /// The share of nodes of a place.
@@ -111,9 +126,14 @@ impl RangeProgram<'_> {
         self.shares.len() + place
     }
 
+    /// What arrives at a place, in the unit of the figure.
+    fn arrival(&self, figure: usize, place: usize) -> usize {
+        self.node(self.places()) + figure * self.places() + place
+    }
+
     /// The mean square of a lane at a place, in units of the square of the lane's largest deviation.
     fn square(&self, lane: usize, place: usize) -> usize {
-        self.node(self.places()) + lane * self.places() + place
+        self.arrival(self.problem.figures(), 0) + lane * self.places() + place
     }
 
     /// The deviation of a lane, or that of the reserves' levels after all lanes.
@@ -132,17 +152,17 @@ impl RangeProgram<'_> {
     }
 
     fn width(&self) -> usize {
-        self.out_of_range(self.problem.levels.len())
+        self.out_of_range(self.levels())
     }
 
-    fn amounts(&self, share: &PlaceShare) -> &[f64] {
+    fn amounts(&self, share: &LevelShare) -> &[f64] {
         let bundle = &self.bundles[share.bundle];
         if share.is_secondary { bundle.secondary.as_deref().unwrap_or_default() } else { &bundle.primary }
     }
 
     fn everything_is_somewhere(&self, rows: &mut ProgramRows) {
         for (bundle, item) in self.bundles.iter().enumerate() {
-            for (_, is_secondary) in RangeProblem::roles(item) {
+            for (_, is_secondary) in roles(item) {
                 for (column, share) in self.shares.iter().enumerate() {
                     if share.bundle == bundle && share.is_secondary == is_secondary {
                         rows.put(column, 1.0);
@@ -151,12 +171,33 @@ impl RangeProgram<'_> {
                 rows.end(item.count / self.problem.nodes);
             }
         }
-        for class in 0..self.problem.classes.len() {
-            let levels = self.problem.levels.len();
+        for (class, details) in self.problem.classes.iter().enumerate() {
+            let levels = self.levels();
             (0..levels).for_each(|level| rows.put(self.node(class * levels + level), 1.0));
-            rows.end(self.problem.classes[class].count / self.problem.nodes);
+            rows.end(details.count / self.problem.nodes);
         }
-        rows.cones.push(ZeroConeT(rows.height()));
+    }
+
+    /// Rows by which the items of a level arrive on its nodes.
+    fn items_arrive(&mut self, rows: &mut ProgramRows, within: &RangeBox) {
+        self.first_rows.arrivals = rows.height();
+        for figure in 0..self.problem.figures() {
+            let unit = self.unit_of(figure, within);
+            for level in 0..self.levels() {
+                for (column, share) in
+                    self.shares.iter().enumerate().filter(|(_, share)| share.level == level)
+                {
+                    let amount = self.amounts(share)[figure];
+                    if amount != 0.0 {
+                        rows.put(column, amount / unit);
+                    }
+                }
+                for place in (0..self.places()).filter(|place| self.level(*place) == level) {
+                    rows.put(self.arrival(figure, place), -1.0);
+                }
+                rows.end(0.0);
+            }
+        }
     }
 
     /// Rows by which the figures are in their ranges, and deviations above their chords.
@@ -195,7 +236,7 @@ impl RangeProgram<'_> {
         for (figure, range) in figures.enumerate() {
             for (sign, end) in [(1.0, range.high), (-1.0, -range.low)] {
                 for place in 0..self.places() {
-                    let is_counted = self.problem.level(place) < figure;
+                    let is_counted = self.level(place) < figure;
                     let part =
                         if figure == 0 { self.reserve(place) } else { f64::from(u8::from(is_counted)) };
                     rows.put(self.node(place), sign * part);
@@ -206,62 +247,50 @@ impl RangeProgram<'_> {
         }
     }
 
-    /// Rows by which the items of a level have room on its nodes.
-    fn limits(&mut self, rows: &mut ProgramRows) {
-        self.first_rows.limits = rows.height();
-        for limit in 0..self.problem.limits {
-            let unit = self.unit_of(limit);
+    /// Rows by which no more arrives than there is room for.
+    fn room(&self, rows: &mut ProgramRows, within: &RangeBox) {
+        for figure in 0..self.problem.figures() {
+            let unit = self.unit_of(figure, within);
             for place in 0..self.places() {
-                for (column, share) in
-                    self.shares.iter().enumerate().filter(|(_, share)| share.place == place)
-                {
-                    let amount = self.amounts(share)[self.lanes() + limit];
-                    if amount != 0.0 {
-                        rows.put(column, amount / unit);
-                    }
+                let Range { low, high } = self.class(place).arrivals[figure];
+                for (sign, end) in [(1.0, high), (-1.0, low)] {
+                    rows.put(self.arrival(figure, place), sign);
+                    rows.put(self.node(place), -sign * end / unit);
+                    rows.end(0.0);
                 }
-                rows.put(self.node(place), -self.problem.class(place).rooms[limit] / unit);
-                rows.end(0.0);
             }
         }
     }
 
-    /// Unit in which a limit is measured: what all items take on average on a node.
-    fn unit_of(&self, limit: usize) -> f64 {
-        let at = self.lanes() + limit;
-        let of_item = |item: &ItemKind| {
-            item.count * RangeProblem::roles(item).map(|(amounts, _)| amounts[at]).sum::<f64>()
-        };
+    /// Unit in which a figure is measured: for a limit, what all items take on average on a node.
+    fn unit_of(&self, figure: usize, within: &RangeBox) -> f64 {
+        if figure < self.lanes() {
+            return unit(within.deviations[figure].high).sqrt();
+        }
+        let of_item =
+            |item: &ItemKind| item.count * roles(item).map(|(amounts, _)| amounts[figure]).sum::<f64>();
         let all: f64 = self.problem.items.iter().map(of_item).sum();
         if all > 0.0 { all / self.problem.nodes } else { 1.0 }
     }
 
     fn nothing_is_negative(&self, rows: &mut ProgramRows) {
-        for column in (0..self.square(0, 0)).chain(self.excess(0)..self.width()) {
+        for column in (0..self.arrival(0, 0)).chain(self.excess(0)..self.width()) {
             rows.put(column, -1.0);
             rows.end(0.0);
         }
     }
 
     /// Cones by which the squares are not below those of the means.
-    fn squares(&mut self, rows: &mut ProgramRows, within: &RangeBox) {
-        self.first_rows.squares = rows.height();
+    fn squares(&self, rows: &mut ProgramRows, within: &RangeBox) {
         for lane in 0..self.lanes() {
-            let unit = unit(within.deviations[lane].high).sqrt();
+            let unit = self.unit_of(lane, within);
             for place in 0..self.places() {
-                let offset = (self.problem.class(place).fixed[lane] - self.problem.means[lane]) / unit;
+                let offset = (self.class(place).fixed[lane] - self.problem.means[lane]) / unit;
                 let (square, node) = (self.square(lane, place), self.node(place));
                 rows.put(square, -1.0);
                 rows.put(node, -1.0);
                 rows.end(0.0);
-                for (column, share) in
-                    self.shares.iter().enumerate().filter(|(_, share)| share.place == place)
-                {
-                    let amount = self.amounts(share)[lane];
-                    if amount != 0.0 {
-                        rows.put(column, -2.0 * amount / unit);
-                    }
-                }
+                rows.put(self.arrival(lane, place), -2.0);
                 rows.put(node, -2.0 * offset);
                 rows.end(0.0);
                 rows.put(square, -1.0);
@@ -288,28 +317,18 @@ impl RangeProgram<'_> {
             }
         }
         let rows = duals[self.first_rows.mean..].chunks_exact(2);
-        let mut figures = rows.take(self.problem.levels.len()).map(|row| row[0] - row[1]);
+        let mut figures = rows.take(self.levels()).map(|row| row[0] - row[1]);
         prices.mean = figures.next().unwrap_or(0.0);
         prices.shares = figures.collect();
-        for lane in 0..lanes {
-            let unit = unit(within.deviations[lane].high).sqrt();
-            let tangent = |place: usize| {
-                let row = self.first_rows.squares + 3 * (lane * places + place);
-                let size = duals[row] + duals[row + 2];
-                let z = -duals[row + 1] / size * unit;
-                if z.is_finite() { z } else { 0.0 }
-            };
-            prices.tangents.push((0..places).map(tangent).collect());
+        for figure in 0..self.problem.figures() {
+            let (first, unit) =
+                (self.first_rows.arrivals + figure * self.levels(), self.unit_of(figure, within));
+            prices.slopes.push(duals[first..][..self.levels()].iter().map(|price| price / unit).collect());
         }
-        for limit in 0..self.problem.limits {
-            let first = self.first_rows.limits + limit * places;
-            let price = |place: usize| duals[first + place].max(0.0) / self.unit_of(limit);
-            prices.limits.push((0..places).map(price).collect());
-        }
-        let mut nodes = vec![0.0; self.problem.levels.len()];
-        (0..places).for_each(|place| nodes[self.problem.level(place)] += values[self.node(place)].max(0.0));
+        let mut nodes = vec![0.0; self.levels()];
+        (0..places).for_each(|place| nodes[self.level(place)] += values[self.node(place)].max(0.0));
         let over = |of: &dyn Fn(f64) -> f64| -> f64 {
-            nodes.iter().zip(&self.problem.levels).map(|(share, level)| share * of(*level)).sum()
+            nodes.iter().zip(&self.problem.costs.levels).map(|(share, level)| share * of(*level)).sum()
         };
         let mean = over(&|level| level);
         variances.push((over(&|level| level * level) - mean * mean).max(0.0));

@@ -7,6 +7,8 @@
 
 mod boxes;
 mod cone;
+mod figures;
+mod nodes;
 mod prices;
 mod problem;
 

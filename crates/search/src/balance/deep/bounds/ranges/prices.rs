@@ -3,14 +3,9 @@
 
 use super::super::careful::CarefulSum;
 use super::super::levels::ItemKind;
-use super::problem::{LoadedKind, RangeProblem};
-
-/// Numbers in a range, both ends included.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Range {
-    pub low: f64,
-    pub high: f64,
-}
+use super::figures::{Range, roles};
+use super::nodes::{Crowd, LoadedKind};
+use super::problem::RangeProblem;
 
 /// Ranges in which the figures of a placement are.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,17 +27,16 @@ pub(super) struct RangePrices {
     pub mean: f64,
     /// For each level above 0, the price of the share of nodes with this level or a higher one.
     pub shares: Vec<f64>,
-    /// For each lane and place (a level of a class), the distance from the mean at which the square is replaced by its tangent.
-    pub tangents: Vec<Vec<f64>>,
-    /// For each limit and place, the price of what is taken.
-    pub limits: Vec<Vec<f64>>,
+    /// For each figure and level, what an item pays for each unit that it brings to a node with this level.
+    pub slopes: Vec<Vec<f64>>,
 }
 
 /// Lower bound of the cost of the placements in a box.
 pub(super) fn bound(problem: &RangeProblem, within: &RangeBox, prices: &RangePrices) -> f64 {
     let mut sum = CarefulSum::default();
-    let lanes = problem.weights.len();
-    let weights = problem.weights.iter().chain([&problem.of_deviation]);
+    let costs = &problem.costs;
+    let lanes = costs.weights.len();
+    let weights = costs.weights.iter().chain([&costs.of_deviation]);
     for ((weight, range), price) in weights.zip(&within.deviations).zip(&prices.variances) {
         add_chord(&mut sum, *weight, *range, price.max(0.0));
     }
@@ -54,15 +48,14 @@ pub(super) fn bound(problem: &RangeProblem, within: &RangeBox, prices: &RangePri
     for (range, price) in within.shares.iter().zip(&prices.shares) {
         add_range(&mut sum, *range, *price);
     }
-    let levels: Vec<f64> = (0..problem.levels.len())
+    let levels: Vec<f64> = (0..costs.levels.len())
         .map(|at| {
-            let level = problem.levels[at];
+            let level = costs.levels[at];
             let shares: f64 = prices.shares[at.min(prices.shares.len())..].iter().sum();
-            level * (problem.of_sum * problem.nodes + prices.mean + of_reserves * (level - low - high))
-                + shares
+            level * (costs.of_sum * problem.nodes + prices.mean + of_reserves * (level - low - high)) + shares
         })
         .collect();
-    let placing = PricedPlaces::of(problem, prices, levels);
+    let placing = PricedLevels::of(problem, prices, levels);
     for kind in &problem.kinds {
         placing.add_nodes(&mut sum, kind);
     }
@@ -100,107 +93,120 @@ struct Cost {
 const NEVER: Cost = Cost { value: f64::INFINITY, size: 0.0 };
 
 /// The costs of nodes and items at each level, by some prices.
-struct PricedPlaces<'a> {
+struct PricedLevels<'a> {
     problem: &'a RangeProblem,
     prices: &'a RangePrices,
-    /// By level, what a node costs with it, apart from its values and rooms.
+    /// By level, what a node costs with it, apart from its values.
     levels: Vec<f64>,
-    /// By item, for its primary and its secondary, the costs at each place; infinite where the level is too low.
+    /// By item, for its primary and its secondary, the costs at each level; infinite where the level is too low.
     items: Vec<[Vec<Cost>; 2]>,
+    /// By item and role, the least of these costs.
+    least: Vec<[Cost; 2]>,
 }
 
-impl<'a> PricedPlaces<'a> {
-    fn of(problem: &'a RangeProblem, prices: &'a RangePrices, levels: Vec<f64>) -> PricedPlaces<'a> {
-        let lanes = problem.weights.len();
-        // By place, the price of each amount.
-        let of_place = |place: usize| -> Vec<f64> {
-            let slope = |lane: usize| 2.0 * prices.variances[lane].max(0.0) * prices.tangents[lane][place];
-            let limits = prices.limits.iter().map(|limit| limit[place].max(0.0));
-            (0..lanes).map(slope).chain(limits).collect()
-        };
-        let by_place: Vec<Vec<f64>> = (0..problem.places()).map(of_place).collect();
-        let cost = |amounts: &[f64], slopes: &Vec<f64>| {
-            let parts = || amounts.iter().zip(slopes).map(|(amount, slope)| amount * slope);
+impl<'a> PricedLevels<'a> {
+    fn of(problem: &'a RangeProblem, prices: &'a RangePrices, levels: Vec<f64>) -> PricedLevels<'a> {
+        let cost = |amounts: &[f64], level: usize| {
+            let parts = || amounts.iter().zip(&prices.slopes).map(|(amount, slopes)| amount * slopes[level]);
             Cost { value: parts().sum(), size: parts().map(f64::abs).sum() }
         };
         let of_item = |item: &ItemKind| {
             let mut costs = [Vec::new(), Vec::new()];
-            for (amounts, is_secondary) in RangeProblem::roles(item) {
-                let of_place = |(place, slopes)| {
-                    let is_too_low = is_secondary && problem.level(place) > item.level;
-                    if is_too_low { NEVER } else { cost(amounts, slopes) }
+            for (amounts, is_secondary) in roles(item) {
+                let at_level = |level: usize| {
+                    if is_secondary && level > item.level { NEVER } else { cost(amounts, level) }
                 };
-                costs[usize::from(is_secondary)] = by_place.iter().enumerate().map(of_place).collect();
+                costs[usize::from(is_secondary)] = (0..levels.len()).map(at_level).collect();
             }
             costs
         };
-        let items = problem.items.iter().map(of_item).collect();
-        PricedPlaces { problem, prices, levels, items }
+        let items: Vec<[Vec<Cost>; 2]> = problem.items.iter().map(of_item).collect();
+        let least = items.iter().map(|roles| [least_of(&roles[0]), least_of(&roles[1])]).collect();
+        PricedLevels { problem, prices, levels, items, least }
     }
 
     /// Adds the nodes of a kind, each at the level where it costs least.
     fn add_nodes(&self, sum: &mut CarefulSum, kind: &LoadedKind) {
-        let mut least = self.node(kind, &kind.rooms, None);
-        if let Some(crowd) = &kind.crowd {
-            for limit in (0..crowd.beyond.len()).filter(|limit| crowd.beyond[*limit]) {
-                let kept = self.node(kind, &crowd.rooms, Some((limit, &crowd.items)));
-                least = Cost { value: least.value.min(kept.value), size: least.size.max(kept.size) };
+        let mut least = NEVER;
+        for level in 0..self.levels.len() {
+            least = least.or(self.node(kind, &kind.arrivals, level, None));
+            let Some(crowd) = &kind.crowd else { continue };
+            for figure in &crowd.beyond {
+                least = least.or(self.crowded(kind, crowd, level, *figure));
             }
         }
         let share = kind.count / self.problem.nodes;
         sum.add(share * least.value, share * least.size);
     }
 
-    /// The least cost of a node with these rooms. If it keeps some of its items beyond a limit, that one has no price.
-    fn node(&self, kind: &LoadedKind, rooms: &[f64], kept: Option<(usize, &[(usize, bool)])>) -> Cost {
-        let mut least = NEVER;
-        for (level, of_level) in self.levels.iter().enumerate() {
-            let place = kind.class * self.levels.len() + level;
-            let (mut cost, mut all) = (*of_level, of_level.abs());
-            for (lane, tangents) in self.prices.tangents.iter().enumerate() {
-                let (price, z) = (self.prices.variances[lane].max(0.0), tangents[place]);
-                let (fixed, mean) = (kind.fixed[lane], self.problem.means[lane]);
-                cost += price * z * (2.0 * (fixed - mean) - z);
-                all += price * z.abs() * (2.0 * (fixed.abs() + mean.abs()) + z.abs());
-            }
-            for (limit, room) in rooms.iter().enumerate() {
-                if kept.is_none_or(|kept| kept.0 != limit) {
-                    let part = self.prices.limits[limit][place].max(0.0) * room;
-                    cost -= part;
-                    all += part;
-                }
-            }
-            if let Some((limit, items)) = kept {
-                for (item, is_secondary) in items {
-                    let gain = self.gain(*item, *is_secondary, place, limit);
-                    cost += gain.value;
-                    all += gain.size;
-                }
-            }
-            least = Cost { value: least.value.min(cost), size: least.size.max(all) };
+    /// The cost of a node at a level, less what the arrivals pay. Another slope can take the place of that of one figure.
+    fn node(&self, kind: &LoadedKind, arrivals: &[Range], level: usize, other: Option<(usize, f64)>) -> Cost {
+        let of_level = self.levels[level];
+        let mut cost = Cost { value: of_level, size: of_level.abs() };
+        for (figure, range) in arrivals.iter().enumerate() {
+            let slope =
+                other.filter(|other| other.0 == figure).map_or(self.prices.slopes[figure][level], |o| o.1);
+            cost = cost.and(self.response(kind, figure, *range, slope));
         }
-        least
+        cost
     }
 
-    /// The cost of an item at a place where a limit has no price, less its least cost. It is never above 0, as the item
+    /// The least of a figure's priced square less what the arrivals pay, if these are in a range.
+    fn response(&self, kind: &LoadedKind, figure: usize, Range { low, high }: Range, slope: f64) -> Cost {
+        let (price, mean, fixed) = match self.problem.means.get(figure) {
+            Some(mean) => (self.prices.variances[figure].max(0.0), *mean, kind.fixed[figure]),
+            None => (0.0, 0.0, 0.0),
+        };
+        let lowest = mean - fixed + slope / (2.0 * price);
+        let at = if lowest.is_nan() { low } else { lowest.clamp(low, high) };
+        let (square, paid) = (price * (fixed + at - mean).powi(2), slope * at);
+        let size = price * (fixed.abs() + at.abs() + mean.abs()).powi(2);
+        Cost { value: square - paid, size: size + paid.abs() }
+    }
+
+    /// The cost of a node that keeps some of its items beyond the limit of a figure. Nothing else adds to the figure, so
+    /// any slope gives a bound. The best of some counts.
+    fn crowded(&self, kind: &LoadedKind, crowd: &Crowd, level: usize, figure: usize) -> Cost {
+        let own = self.prices.slopes[figure][level];
+        let steepness = self.problem.means.get(figure).map(|mean| {
+            let price = self.prices.variances[figure].max(0.0);
+            [kind.arrivals[figure], crowd.arrivals[figure]]
+                .map(|range| [range.low, range.high])
+                .map(|ends| ends.map(|at| 2.0 * price * (kind.fixed[figure] + at - mean)))
+        });
+        let ends = steepness.into_iter().flatten().flatten();
+        let mut best: Option<Cost> = None;
+        for slope in [own, 0.0].into_iter().chain(ends) {
+            let mut cost = self.node(kind, &crowd.arrivals, level, Some((figure, slope)));
+            for (item, is_secondary) in &crowd.items {
+                cost = cost.and(self.gain(*item, *is_secondary, level, (figure, slope)));
+            }
+            if best.is_none_or(|best| cost.value > best.value) {
+                best = Some(cost);
+            }
+        }
+        best.unwrap_or(NEVER)
+    }
+
+    /// The cost of an item at a level with another slope of a figure, less its least cost. It is never above 0, as the item
     /// may be elsewhere.
-    fn gain(&self, item: usize, is_secondary: bool, place: usize, limit: usize) -> Cost {
+    fn gain(&self, item: usize, is_secondary: bool, level: usize, (figure, slope): (usize, f64)) -> Cost {
         let none = Cost { value: 0.0, size: 0.0 };
         let costs = &self.items[item][usize::from(is_secondary)];
-        let Some(here) = costs.get(place).filter(|here| here.value.is_finite()) else { return none };
-        let least = least_of(costs);
+        let Some(here) = costs.get(level).filter(|here| here.value.is_finite()) else { return none };
+        let least = self.least[item][usize::from(is_secondary)];
         let kind = &self.problem.items[item];
         let amounts = if is_secondary { kind.secondary.as_ref() } else { Some(&kind.primary) };
-        let amount = amounts.map_or(0.0, |amounts| amounts[self.problem.weights.len() + limit]);
-        let without = self.prices.limits[limit][place].max(0.0) * amount;
-        Cost { value: (here.value - without - least.value).min(0.0), size: least.size + here.size }
+        let amount = amounts.map_or(0.0, |amounts| amounts[figure]);
+        let other = (slope - self.prices.slopes[figure][level]) * amount;
+        let size = (slope * amount).abs() + least.size + here.size;
+        Cost { value: (here.value + other - least.value).min(0.0), size }
     }
 
     /// Adds the items, each at the level where it costs least.
     fn add_items(&self, sum: &mut CarefulSum) {
-        for (item, roles) in self.problem.items.iter().zip(&self.items) {
-            for costs in roles.iter().filter(|costs| !costs.is_empty()) {
-                let least = least_of(costs);
+        for (item, roles) in self.problem.items.iter().zip(&self.least) {
+            for least in roles.iter().filter(|least| least.value.is_finite()) {
                 let share = item.count / self.problem.nodes;
                 sum.add(share * least.value, share * least.size);
             }
@@ -208,10 +214,19 @@ impl<'a> PricedPlaces<'a> {
     }
 }
 
+impl Cost {
+    /// The sum of two costs.
+    fn and(self, other: Cost) -> Cost {
+        Cost { value: self.value + other.value, size: self.size + other.size }
+    }
+
+    /// The smaller of two costs, with the larger size.
+    fn or(self, other: Cost) -> Cost {
+        Cost { value: self.value.min(other.value), size: self.size.max(other.size) }
+    }
+}
+
 /// The least of some costs, with the size of the largest.
 fn least_of(costs: &[Cost]) -> Cost {
-    costs.iter().fold(NEVER, |least, cost| Cost {
-        value: least.value.min(cost.value),
-        size: least.size.max(cost.size),
-    })
+    costs.iter().copied().fold(NEVER, Cost::or)
 }

@@ -1,62 +1,12 @@
 //! The data of the bound by ranges: equal nodes, what they can hold, and kinds of equal items.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::super::levels::{ItemKind, levels};
 use super::super::{LaneFloor, rising_weight, stays_online};
+use super::figures::{LIMITS, NodeFigures, roles, taken};
+use super::nodes::{FixedClass, LoadedKind, RoomyNode, classes, kinds, roomy_nodes};
 use crate::balance::deep::terrain::Terrain;
-
-/// Number of limits: disk, virtual CPUs and spindles.
-const LIMITS: usize = 3;
-
-/// Maximum number of classes of nodes.
-const MOST_CLASSES: usize = 4;
-
-/// Classes with values in a range below this, times their number of nodes, are not halved.
-const SMALL_WIDTH: f64 = 1e-6;
-
-/// Stands for no limit.
-const MOST: f64 = 1e15;
-
-/// Factor for rooms, since the rules compare ratios that are rounded.
-const ROUNDED_UP: f64 = 1.0 + 1e-9;
-
-/// Nodes that hold the same amounts that cannot move.
-#[derive(Debug, Clone)]
-pub(super) struct LoadedKind {
-    /// Number of nodes.
-    pub count: f64,
-    /// Index of its class.
-    pub class: usize,
-    /// For each lane, the value of what cannot move.
-    pub fixed: Vec<f64>,
-    /// For each limit, the amount of movable items for which there is room.
-    pub rooms: Vec<f64>,
-    /// The items that the node may keep instead, if it has more than a limit allows at the start.
-    pub crowd: Option<Crowd>,
-}
-
-/// Nodes that hold similar amounts that cannot move.
-#[derive(Debug, Clone)]
-pub(super) struct FixedClass {
-    /// Number of nodes.
-    pub count: f64,
-    /// For each lane, the mean value of what cannot move.
-    pub fixed: Vec<f64>,
-    /// For each limit, the mean room.
-    pub rooms: Vec<f64>,
-}
-
-/// The movable items of a node that has more than its limits allow. It can keep them as long as nothing arrives.
-#[derive(Debug, Clone)]
-pub(super) struct Crowd {
-    /// For each limit, true if the node has more than it allows.
-    pub beyond: Vec<bool>,
-    /// For each limit, the amount that the items take, or the room if there is more.
-    pub rooms: Vec<f64>,
-    /// The items: their index, and true for a secondary.
-    pub items: Vec<(usize, bool)>,
-}
 
 /// The lower bound of the deviations and of the reserves on nodes of one size, as a problem of its own.
 #[derive(Debug, Clone)]
@@ -65,22 +15,28 @@ pub(in super::super) struct RangeProblem {
     pub(super) nodes: f64,
     pub(super) kinds: Vec<LoadedKind>,
     pub(super) classes: Vec<FixedClass>,
-    /// For each lane, the weight of its deviation.
-    pub(super) weights: Vec<f64>,
-    /// For each lane, its least deviation.
-    pub(super) least: Vec<f64>,
+    pub(super) costs: RangeCosts,
     /// For each lane, the mean of its values. It is the same for all placements.
     pub(super) means: Vec<f64>,
-    /// The levels of the reserves as shares of a node's memory, descending; the last one is 0.
-    pub(super) levels: Vec<f64>,
-    /// The amounts of the items are values of the lanes, and after them what they take of each limit.
+    /// The items have an amount for each figure: for each lane, and after them for each limit that no lane stands for.
     pub(super) items: Vec<ItemKind>,
-    /// Number of limits.
+    /// Number of limits that no lane stands for.
     pub(super) limits: usize,
+}
+
+/// What deviations and reserves cost.
+#[derive(Debug, Clone)]
+pub(super) struct RangeCosts {
+    /// For each lane, the weight of its deviation.
+    pub weights: Vec<f64>,
+    /// For each lane, its least deviation.
+    pub least: Vec<f64>,
+    /// The levels of the reserves as shares of a node's memory, descending; the last one is 0.
+    pub levels: Vec<f64>,
     /// Weight of the sum of the reserves.
-    pub(super) of_sum: f64,
+    pub of_sum: f64,
     /// Weight of the deviation of the reserves; so small that the cost rises with every reserve.
-    pub(super) of_deviation: f64,
+    pub of_deviation: f64,
 }
 
 impl RangeProblem {
@@ -106,64 +62,44 @@ impl RangeProblem {
             return None;
         }
         let (items, item_of) = items(terrain, first, lanes, &scales, &needs)?;
-        let mut kinds = node_kinds(terrain, lanes, &scales, &item_of)?;
-        let classes = classes(&mut kinds);
-        let nodes = terrain.online.len() as f64;
+        let nodes = roomy_nodes(terrain, lanes, &scales, &item_of)?;
+        let costs = RangeCosts {
+            weights: lanes.iter().map(|lane| terrain.lanes.weight[lane.lane]).collect(),
+            least: lanes.iter().map(|lane| lane.least).collect(),
+            levels: needs.iter().map(|need| need / memory).chain([0.0]).collect(),
+            of_sum: terrain.weights.reserved,
+            of_deviation: rising_weight(terrain),
+        };
+        Some(RangeProblem::new(costs, nodes, items, LIMITS))
+    }
+
+    /// Puts a problem together. The amounts of `items` are values of the lanes, and after them what they take of each limit.
+    pub(super) fn new(
+        costs: RangeCosts,
+        nodes: Vec<RoomyNode>,
+        items: Vec<ItemKind>,
+        limits: usize,
+    ) -> RangeProblem {
+        let (count, lanes) = (nodes.len() as f64, costs.weights.len());
+        let figures = NodeFigures::of(&items, lanes, limits);
+        let mut kinds = kinds(nodes, &figures);
+        let items = figures.of_items(items);
         let mean = |lane: usize| {
             let fixed = kinds.iter().map(|kind| kind.count * kind.fixed[lane]).sum::<f64>();
             let amount = |item: &ItemKind| {
                 item.count * (item.primary[lane] + item.secondary.as_ref().map_or(0.0, |of| of[lane]))
             };
-            (fixed + items.iter().map(amount).sum::<f64>()) / nodes
+            (fixed + items.iter().map(amount).sum::<f64>()) / count
         };
-        Some(RangeProblem {
-            nodes,
-            weights: lanes.iter().map(|lane| terrain.lanes.weight[lane.lane]).collect(),
-            least: lanes.iter().map(|lane| lane.least).collect(),
-            means: (0..lanes.len()).map(mean).collect(),
-            levels: needs.iter().map(|need| need / memory).chain([0.0]).collect(),
-            limits: LIMITS,
-            of_sum: terrain.weights.reserved,
-            of_deviation: rising_weight(terrain),
-            items,
-            kinds,
-            classes,
-        })
+        let means = (0..lanes).map(mean).collect();
+        let classes = classes(&mut kinds);
+        RangeProblem { nodes: count, means, limits: figures.others(), costs, items, kinds, classes }
     }
 
-    /// Number of places: each level in each class, those of a class after one another.
-    pub(super) fn places(&self) -> usize {
-        self.classes.len() * self.levels.len()
+    /// Number of figures of a node.
+    pub(super) fn figures(&self) -> usize {
+        self.means.len() + self.limits
     }
-
-    /// The level of a place.
-    pub(super) fn level(&self, place: usize) -> usize {
-        place % self.levels.len()
-    }
-
-    /// The class of a place.
-    pub(super) fn class(&self, place: usize) -> &FixedClass {
-        &self.classes[place / self.levels.len()]
-    }
-
-    /// The amounts of an item in each of its roles; true for the secondary.
-    pub(super) fn roles(item: &ItemKind) -> impl Iterator<Item = (&[f64], bool)> {
-        let secondary = item.secondary.as_deref().map(|amounts| (amounts, true));
-        [(item.primary.as_slice(), false)].into_iter().chain(secondary)
-    }
-}
-
-/// The amounts of each limit that a mobile takes, as a primary and as a secondary.
-fn taken(terrain: &Terrain<'_>, mobile: u32) -> [[f64; LIMITS]; 2] {
-    let instance = terrain.instance(mobile);
-    if instance.forthcoming {
-        return [[0.0; LIMITS]; 2];
-    }
-    let local = instance.template.uses_local_storage();
-    let spindles = if local { instance.spindle_use as f64 } else { 0.0 };
-    let primary = [instance.local_disk().0 as f64, instance.vcpus_in_use() as f64, spindles];
-    let secondary = [instance.disk.0 as f64, 0.0, spindles];
-    [primary, if terrain.mobiles[mobile as usize].mirrored { secondary } else { [0.0; LIMITS] }]
 }
 
 /// The movable instances by kind, and the index of each mobile's kind; `None` if an amount is not a number, or one of a
@@ -198,110 +134,6 @@ fn items(
         items[at].count += 1.0;
         item_of.push(at);
     }
-    let is_finite = |item: &ItemKind| RangeProblem::roles(item).all(|of| of.0.iter().all(|x| x.is_finite()));
+    let is_finite = |item: &ItemKind| roles(item).all(|of| of.0.iter().all(|x| x.is_finite()));
     items.iter().all(is_finite).then_some((items, item_of))
-}
-
-/// The amounts of a node's limits that its mobiles take at the start.
-#[derive(Default, Clone)]
-struct AtHome {
-    taken: [f64; LIMITS],
-    items: Vec<(usize, bool)>,
-}
-
-/// The online nodes by kind; `None` if a value is not a number.
-fn node_kinds(
-    terrain: &Terrain<'_>,
-    lanes: &[LaneFloor],
-    scales: &[f64],
-    item_of: &[usize],
-) -> Option<Vec<LoadedKind>> {
-    let mut at_home = vec![AtHome::default(); terrain.nodes.len()];
-    for ((mobile, details), item) in (0..).zip(&terrain.mobiles).zip(item_of) {
-        let homes = [details.home.primary, details.home.secondary];
-        for ((slot, taken), is_secondary) in homes.into_iter().zip(taken(terrain, mobile)).zip([false, true])
-        {
-            if let Some(home) = at_home.get_mut(slot as usize) {
-                home.taken.iter_mut().zip(taken).for_each(|(sum, amount)| *sum += amount);
-                home.items.push((*item, is_secondary));
-            }
-        }
-    }
-    let mut kinds: BTreeMap<Vec<u64>, LoadedKind> = BTreeMap::new();
-    for (at, slot) in terrain.online.iter().enumerate() {
-        let fixed: Vec<f64> = lanes.iter().zip(scales).map(|(lane, scale)| lane.fixed[at] * scale).collect();
-        let home = std::mem::take(&mut at_home[*slot as usize]);
-        let (rooms, crowd) = rooms(terrain, *slot, home);
-        if !fixed.iter().chain(&rooms).all(|x| x.is_finite()) {
-            return None;
-        }
-        let mut key: Vec<u64> = fixed.iter().chain(&rooms).map(|x| x.to_bits()).collect();
-        // Nodes with crowds are not compared.
-        key.push(if crowd.is_some() { 1 + u64::from(*slot) } else { 0 });
-        kinds.entry(key).or_insert(LoadedKind { count: 0.0, class: 0, fixed, rooms, crowd }).count += 1.0;
-    }
-    Some(kinds.into_values().collect())
-}
-
-/// Room of a node for movable items, by limit, and its crowd. An arrival keeps to the limits, so a node has more than one
-/// of them allows only if it has it at the start, and nothing arrives.
-fn rooms(terrain: &Terrain<'_>, slot: u32, home: AtHome) -> (Vec<f64>, Option<Crowd>) {
-    let spec = terrain.spec(slot);
-    let ledger = &terrain.cluster.node(terrain.nodes[slot as usize]).state.ledger;
-    let is_strict = !terrain.rules.ignore_soft_errors;
-    let cpus = if is_strict && spec.vcpu_ratio >= 0.0 { spec.vcpu_ratio * spec.cpu_total } else { MOST };
-    let spindles = if is_strict { spec.spindle_limit } else { MOST };
-    let free = [ledger.disk_free.0 as f64, cpus - ledger.vcpus as f64, spindles - ledger.spindles_used];
-    let sums = || home.taken.iter().zip(free);
-    let rooms: Vec<f64> =
-        sums().map(|(taken, free)| ((taken + free) * ROUNDED_UP).clamp(0.0, MOST)).collect();
-    let beyond: Vec<bool> = free.iter().map(|free| *free < 0.0).collect();
-    let crowd = beyond.contains(&true).then(|| Crowd {
-        beyond,
-        rooms: rooms.iter().zip(home.taken).map(|(room, taken)| room.max(taken * ROUNDED_UP)).collect(),
-        items: home.items,
-    });
-    (rooms, crowd)
-}
-
-/// Sorts the nodes into classes: the class with the widest range of values is halved until there are [`MOST_CLASSES`].
-pub(super) fn classes(kinds: &mut [LoadedKind]) -> Vec<FixedClass> {
-    let mut classes: Vec<Vec<usize>> = vec![(0..kinds.len()).collect()];
-    while classes.len() < MOST_CLASSES {
-        let width = |class: &Vec<usize>, lane: usize| {
-            let values = || class.iter().map(|kind| kinds[*kind].fixed[lane]);
-            values().fold(f64::NEG_INFINITY, f64::max) - values().fold(f64::INFINITY, f64::min)
-        };
-        let lanes = kinds[0].fixed.len();
-        let all = classes.iter().enumerate().flat_map(|(at, class)| {
-            let size: f64 = class.iter().map(|kind| kinds[*kind].count).sum();
-            (0..lanes).map(move |lane| (width(class, lane) * size, at, lane))
-        });
-        let Some((_, at, lane)) = all
-            .filter(|widest| widest.0 > SMALL_WIDTH)
-            .max_by(|a, b| a.0.total_cmp(&b.0).then((b.1, b.2).cmp(&(a.1, a.2))))
-        else {
-            break;
-        };
-        let mut below = std::mem::take(&mut classes[at]);
-        let value = |kind: &usize| kinds[*kind].fixed[lane];
-        below.sort_by(|a, b| value(a).total_cmp(&value(b)));
-        let middle = f64::midpoint(value(&below[0]), value(&below[below.len() - 1]));
-        let above = below.split_off(below.partition_point(|kind| value(kind) <= middle));
-        classes[at] = below;
-        classes.push(above);
-    }
-    for (at, class) in classes.iter().enumerate() {
-        class.iter().for_each(|kind| kinds[*kind].class = at);
-    }
-    let mean = |class: &Vec<usize>| {
-        let count: f64 = class.iter().map(|kind| kinds[*kind].count).sum();
-        let over = |of: &dyn Fn(&LoadedKind) -> &[f64]| -> Vec<f64> {
-            let sum =
-                |at: usize| class.iter().map(|kind| kinds[*kind].count * of(&kinds[*kind])[at]).sum::<f64>();
-            (0..of(&kinds[0]).len()).map(|at| sum(at) / count).collect()
-        };
-        FixedClass { count, fixed: over(&|kind| &kind.fixed), rooms: over(&|kind| &kind.rooms) }
-    };
-    classes.iter().map(mean).collect()
 }
