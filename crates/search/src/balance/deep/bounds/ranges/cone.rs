@@ -209,8 +209,9 @@ impl RangeProgram<'_> {
     /// Rows by which the items of a level have room on its nodes.
     fn limits(&mut self, rows: &mut ProgramRows) {
         self.first_rows.limits = rows.height();
+        let units = self.problem.units();
         for limit in 0..self.problem.limits {
-            let unit = self.unit_of(limit);
+            let unit = units[limit];
             for place in 0..self.places() {
                 for (column, share) in
                     self.shares.iter().enumerate().filter(|(_, share)| share.place == place)
@@ -224,16 +225,6 @@ impl RangeProgram<'_> {
                 rows.end(0.0);
             }
         }
-    }
-
-    /// Unit in which a limit is measured: what all items take on average on a node.
-    fn unit_of(&self, limit: usize) -> f64 {
-        let at = self.lanes() + limit;
-        let of_item = |item: &ItemKind| {
-            item.count * RangeProblem::roles(item).map(|(amounts, _)| amounts[at]).sum::<f64>()
-        };
-        let all: f64 = self.problem.items.iter().map(of_item).sum();
-        if all > 0.0 { all / self.problem.nodes } else { 1.0 }
     }
 
     fn nothing_is_negative(&self, rows: &mut ProgramRows) {
@@ -301,9 +292,10 @@ impl RangeProgram<'_> {
             };
             prices.tangents.push((0..places).map(tangent).collect());
         }
+        let units = self.problem.units();
         for limit in 0..self.problem.limits {
             let first = self.first_rows.limits + limit * places;
-            let price = |place: usize| duals[first + place].max(0.0) / self.unit_of(limit);
+            let price = |place: usize| duals[first + place].max(0.0) / units[limit];
             prices.limits.push((0..places).map(price).collect());
         }
         let mut nodes = vec![0.0; self.problem.levels.len()];

@@ -11,7 +11,7 @@ mod prices;
 mod problem;
 
 pub(super) use boxes::least;
-pub(super) use problem::RangeProblem;
+pub(super) use problem::{RangeProblem, items, rooms_of_nodes};
 
 #[cfg(test)]
 mod tests;

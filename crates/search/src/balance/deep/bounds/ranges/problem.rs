@@ -66,11 +66,11 @@ pub(in super::super) struct RangeProblem {
     pub(super) kinds: Vec<LoadedKind>,
     pub(super) classes: Vec<FixedClass>,
     /// For each lane, the weight of its deviation.
-    pub(super) weights: Vec<f64>,
+    pub(in super::super) weights: Vec<f64>,
     /// For each lane, its least deviation.
     pub(super) least: Vec<f64>,
     /// For each lane, the mean of its values. It is the same for all placements.
-    pub(super) means: Vec<f64>,
+    pub(in super::super) means: Vec<f64>,
     /// The levels of the reserves as shares of a node's memory, descending; the last one is 0.
     pub(super) levels: Vec<f64>,
     /// The amounts of the items are values of the lanes, and after them what they take of each limit.
@@ -78,9 +78,9 @@ pub(in super::super) struct RangeProblem {
     /// Number of limits.
     pub(super) limits: usize,
     /// Weight of the sum of the reserves.
-    pub(super) of_sum: f64,
+    pub(in super::super) of_sum: f64,
     /// Weight of the deviation of the reserves; so small that the cost rises with every reserve.
-    pub(super) of_deviation: f64,
+    pub(in super::super) of_deviation: f64,
 }
 
 impl RangeProblem {
@@ -146,6 +146,19 @@ impl RangeProblem {
         &self.classes[place / self.levels.len()]
     }
 
+    /// Unit in which each limit is measured: what all items take on average on a node.
+    pub(in super::super) fn units(&self) -> Vec<f64> {
+        let lanes = self.weights.len();
+        let of_limit = |limit: usize| {
+            let of_item = |item: &ItemKind| {
+                item.count * RangeProblem::roles(item).map(|(amounts, _)| amounts[lanes + limit]).sum::<f64>()
+            };
+            let all: f64 = self.items.iter().map(of_item).sum();
+            if all > 0.0 { all / self.nodes } else { 1.0 }
+        };
+        (0..self.limits).map(of_limit).collect()
+    }
+
     /// The amounts of an item in each of its roles; true for the secondary.
     pub(super) fn roles(item: &ItemKind) -> impl Iterator<Item = (&[f64], bool)> {
         let secondary = item.secondary.as_deref().map(|amounts| (amounts, true));
@@ -168,7 +181,7 @@ fn taken(terrain: &Terrain<'_>, mobile: u32) -> [[f64; LIMITS]; 2] {
 
 /// The movable instances by kind, and the index of each mobile's kind; `None` if an amount is not a number, or one of a
 /// limit is negative.
-fn items(
+pub(in super::super) fn items(
     terrain: &Terrain<'_>,
     first: u32,
     lanes: &[LaneFloor],
@@ -209,13 +222,8 @@ struct AtHome {
     items: Vec<(usize, bool)>,
 }
 
-/// The online nodes by kind; `None` if a value is not a number.
-fn node_kinds(
-    terrain: &Terrain<'_>,
-    lanes: &[LaneFloor],
-    scales: &[f64],
-    item_of: &[usize],
-) -> Option<Vec<LoadedKind>> {
+/// By slot, what its mobiles take at the start.
+fn at_home(terrain: &Terrain<'_>, item_of: &[usize]) -> Vec<AtHome> {
     let mut at_home = vec![AtHome::default(); terrain.nodes.len()];
     for ((mobile, details), item) in (0..).zip(&terrain.mobiles).zip(item_of) {
         let homes = [details.home.primary, details.home.secondary];
@@ -227,6 +235,30 @@ fn node_kinds(
             }
         }
     }
+    at_home
+}
+
+/// For each online node and each limit, the room for movable items, and true if the node has more at the start.
+pub(in super::super) fn rooms_of_nodes(
+    terrain: &Terrain<'_>,
+    item_of: &[usize],
+) -> Vec<(Vec<f64>, Vec<bool>)> {
+    let mut at_home = at_home(terrain, item_of);
+    let of_node = |slot: &u32| {
+        let (rooms, crowd) = rooms(terrain, *slot, std::mem::take(&mut at_home[*slot as usize]));
+        (rooms, crowd.map_or(vec![false; LIMITS], |crowd| crowd.beyond))
+    };
+    terrain.online.iter().map(of_node).collect()
+}
+
+/// The online nodes by kind; `None` if a value is not a number.
+fn node_kinds(
+    terrain: &Terrain<'_>,
+    lanes: &[LaneFloor],
+    scales: &[f64],
+    item_of: &[usize],
+) -> Option<Vec<LoadedKind>> {
+    let mut at_home = at_home(terrain, item_of);
     let mut kinds: BTreeMap<Vec<u64>, LoadedKind> = BTreeMap::new();
     for (at, slot) in terrain.online.iter().enumerate() {
         let fixed: Vec<f64> = lanes.iter().zip(scales).map(|(lane, scale)| lane.fixed[at] * scale).collect();
