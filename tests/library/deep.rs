@@ -86,6 +86,7 @@ fn against_brute_force(
             DeepWatch { deadline: &Deadline::never(), headway: &SearchProgress::default() },
         );
         plans_hold(cluster, &nodes, options, &found)?;
+        bounds_hold_within_a_limit(cluster, &nodes, options, &best)?;
         for (moves, best) in best.iter().enumerate() {
             let point = found.line.iter().rfind(|p| p.moves <= moves).unwrap();
             let near = 1e-9 * best.abs().max(1.0);
@@ -97,6 +98,29 @@ fn against_brute_force(
             let far = point.score > best + near + 0.01 * best.abs();
             hits.far += usize::from(far);
         }
+    }
+    Ok(())
+}
+
+/// A limit on moves has bounds of its own.
+fn bounds_hold_within_a_limit(
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+    options: &BalanceOptions,
+    best: &[f64],
+) -> Result<(), TestCaseError> {
+    let most = best.len() / 2;
+    let deep = DeepOptions {
+        effort: 500,
+        streams: 1,
+        max_moves: Some(most as u64),
+        ..DeepOptions::of(cluster, nodes)
+    };
+    let watch = DeepWatch { deadline: &Deadline::never(), headway: &SearchProgress::default() };
+    let found = search(cluster, nodes, options, &deep, watch);
+    for (moves, best) in best.iter().enumerate().take(most + 1) {
+        let (near, bound) = (1e-9 * best.abs().max(1.0), found.bounds.after(moves));
+        prop_assert!(bound <= best + near, "bound {bound} above {best} with {moves} of {most} moves");
     }
     Ok(())
 }

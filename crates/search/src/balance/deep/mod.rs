@@ -179,7 +179,13 @@ fn search_within_pool(
     let mut floor =
         prepared.as_ref().map_or(f64::NEG_INFINITY, |prepared| prepared.bound(f64::INFINITY, deadline));
     let allowed = usize::try_from(limits.moves).ok().filter(|most| *most < terrain.mobiles.len());
-    let limited = allowed.filter(|_| sane).map(|most| bounds::line(&terrain, floor, most, deadline));
+    let limited = allowed.filter(|_| sane).map(|most| {
+        let mut line = bounds::line(&terrain, floor, most, deadline);
+        if let Some(prepared) = &prepared {
+            prepared.tighten(&terrain, &mut line, most, deadline);
+        }
+        line
+    });
     let deviations = home.deviations();
     let mut evaluations = 0;
     headway.begin(deep.effort, limited.as_ref().zip(allowed).map_or(floor, |(line, most)| line.after(most)));

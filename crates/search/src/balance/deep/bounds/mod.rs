@@ -5,6 +5,7 @@ mod careful;
 mod counts;
 mod level;
 mod levels;
+mod moves;
 mod program;
 mod ranges;
 mod reserves;
@@ -43,6 +44,7 @@ pub(crate) struct ScoreFloor {
     /// Problems whose solutions are better bounds of that part.
     levels: Option<LevelProblem>,
     ranges: Option<RangeProblem>,
+    lanes: Vec<LaneFloor>,
 }
 
 impl ScoreFloor {
@@ -74,6 +76,7 @@ impl ScoreFloor {
             parts: deviations + reserve + beyond,
             levels: LevelProblem::of(terrain, &lanes),
             ranges: RangeProblem::of(terrain, &lanes),
+            lanes,
         })
     }
 
@@ -93,6 +96,19 @@ impl ScoreFloor {
         let sum = others + parts;
         // Affinity keys can have negative costs, so the parts can be larger than their sum.
         sum + keys - ROUNDING * (sum.abs() + keys.abs())
+    }
+
+    /// Raises the bounds for up to `most` moves by prices for single nodes. At the deadline the search for them ends early.
+    pub(crate) fn tighten(
+        &self,
+        terrain: &Terrain<'_>,
+        line: &mut MoveLine,
+        most: usize,
+        deadline: &Deadline,
+    ) {
+        if let Some(ranges) = &self.ranges {
+            moves::tighten(terrain, (&self.lanes, ranges), self.others + self.keys, line, most, deadline);
+        }
     }
 }
 

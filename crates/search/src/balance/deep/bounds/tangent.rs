@@ -28,6 +28,11 @@ impl MoveLine {
         self.floor = self.floor.max(floor);
     }
 
+    /// Notes a lower bound for up to this number of moves.
+    pub(super) fn raise_up_to(&mut self, moves: usize, floor: f64) {
+        self.bounds.iter_mut().take(moves + 1).for_each(|bound| *bound = bound.max(floor));
+    }
+
     /// Lower bound of the score of any placement with up to this number of moved instances.
     pub fn after(&self, moves: usize) -> f64 {
         self.bounds.get(moves).copied().unwrap_or(self.floor).max(self.floor)

@@ -16,25 +16,31 @@ const FEWEST_BUNDLES: usize = 8;
 /// Bundles similar kinds of items, so that programs with `groups` groups have no more than about `most` variables. Each
 /// bundle has the mean amounts of its items.
 pub(in super::super) fn bundled(items: &[ItemKind], groups: usize, most: usize) -> Vec<ItemKind> {
-    let most = (most / (2 * groups.max(1))).max(FEWEST_BUNDLES);
-    let mut bundles: Vec<Vec<&ItemKind>> = Vec::new();
+    let bundles = bundles(items, most / (2 * groups.max(1)));
+    bundles.iter().map(|bundle| mean(&bundle.iter().map(|at| &items[*at]).collect::<Vec<_>>())).collect()
+}
+
+/// Bundles similar kinds of items to about `most` bundles of their indices.
+pub(in super::super) fn bundles(items: &[ItemKind], most: usize) -> Vec<Vec<usize>> {
+    let most = most.max(FEWEST_BUNDLES);
+    let mut bundles: Vec<Vec<usize>> = Vec::new();
     // Only items of one level, and of the same roles, are alike.
-    for item in items {
-        let same = |bundle: &&mut Vec<&ItemKind>| {
-            let first = bundle[0];
+    for (at, item) in items.iter().enumerate() {
+        let same = |bundle: &&mut Vec<usize>| {
+            let first = &items[bundle[0]];
             first.level == item.level
                 && first.stays == item.stays
                 && first.secondary.is_some() == item.secondary.is_some()
         };
         match bundles.iter_mut().find(same) {
-            Some(bundle) => bundle.push(item),
-            None => bundles.push(vec![item]),
+            Some(bundle) => bundle.push(at),
+            None => bundles.push(vec![at]),
         }
     }
     while bundles.len() < most {
-        let spread = |bundle: &Vec<&ItemKind>| {
-            let count: f64 = bundle.iter().map(|item| item.count).sum();
-            widest(bundle).map(|(lane, width)| (width * count, lane))
+        let spread = |bundle: &Vec<usize>| {
+            let count: f64 = bundle.iter().map(|at| items[*at].count).sum();
+            widest(items, bundle).map(|(lane, width)| (width * count, lane))
         };
         let candidates = bundles.iter().enumerate().filter_map(|(at, bundle)| Some((at, spread(bundle)?)));
         let Some((at, (_, lane))) = candidates.max_by(|a, b| a.1.0.total_cmp(&b.1.0).then(b.0.cmp(&a.0)))
@@ -42,26 +48,27 @@ pub(in super::super) fn bundled(items: &[ItemKind], groups: usize, most: usize) 
             break;
         };
         let mut parts = bundles.swap_remove(at);
-        parts.sort_by(|a, b| a.primary[lane].total_cmp(&b.primary[lane]));
-        let middle = f64::midpoint(parts[0].primary[lane], parts[parts.len() - 1].primary[lane]);
-        let upper = parts.split_off(parts.partition_point(|item| item.primary[lane] <= middle));
+        let amount = |at: &usize| items[*at].primary[lane];
+        parts.sort_by(|a, b| amount(a).total_cmp(&amount(b)));
+        let middle = f64::midpoint(amount(&parts[0]), amount(&parts[parts.len() - 1]));
+        let upper = parts.split_off(parts.partition_point(|at| amount(at) <= middle));
         bundles.extend([parts, upper]);
     }
-    bundles.iter().map(|bundle| mean(bundle)).collect()
+    bundles
 }
 
 /// The lane in which the primaries of a bundle differ most, relative to their size, and by how much; `None` if they
 /// are equal.
-fn widest(bundle: &[&ItemKind]) -> Option<(usize, f64)> {
+fn widest(items: &[ItemKind], bundle: &[usize]) -> Option<(usize, f64)> {
     let width = |lane: usize| {
-        let of = |item: &&ItemKind| item.primary[lane];
+        let of = |at: &usize| items[*at].primary[lane];
         let (low, high) = (
             bundle.iter().map(of).fold(f64::INFINITY, f64::min),
             bundle.iter().map(of).fold(f64::NEG_INFINITY, f64::max),
         );
         (high - low) / high.abs().max(low.abs()).max(f64::MIN_POSITIVE)
     };
-    let lanes = 0..bundle[0].primary.len();
+    let lanes = 0..items[bundle[0]].primary.len();
     let all = lanes.map(|lane| (lane, width(lane))).filter(|(_, width)| *width > 0.0);
     all.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))
 }

@@ -12,7 +12,7 @@ mod prices;
 mod problem;
 
 pub(super) use boxes::least;
-pub(super) use cone::bundled;
+pub(super) use cone::{bundled, bundles};
 pub(super) use problem::{ItemKind, LevelProblem, levels};
 
 #[cfg(test)]

@@ -13,7 +13,9 @@ mod prices;
 mod problem;
 
 pub(super) use boxes::least;
-pub(super) use problem::RangeProblem;
+pub(super) use figures::roles;
+pub(super) use nodes::{RoomyNode, roomy_nodes};
+pub(super) use problem::{RangeProblem, items};
 
 #[cfg(test)]
 mod tests;

@@ -20,7 +20,7 @@ const ROUNDED_UP: f64 = 1.0 + 1e-9;
 
 /// A node with its rooms.
 #[derive(Debug, Clone)]
-pub(super) struct RoomyNode {
+pub(in super::super) struct RoomyNode {
     /// For each lane, the value of what cannot move.
     pub fixed: Vec<f64>,
     /// For each limit, the amount of movable items for which there is room.
@@ -31,7 +31,7 @@ pub(super) struct RoomyNode {
 
 /// The movable items of a node that has more than its limits allow. It can keep them as long as nothing arrives.
 #[derive(Debug, Clone)]
-pub(super) struct RoomyCrowd {
+pub(in super::super) struct RoomyCrowd {
     /// For each limit, true if the node has more than it allows.
     pub beyond: Vec<bool>,
     /// For each limit, the amount that the items take, or the room if there is more.
@@ -85,7 +85,7 @@ struct AtHome {
 }
 
 /// The online nodes; `None` if a value is not a number.
-pub(super) fn roomy_nodes(
+pub(in super::super) fn roomy_nodes(
     terrain: &Terrain<'_>,
     lanes: &[LaneFloor],
     scales: &[f64],

@@ -15,9 +15,9 @@ pub(in super::super) struct RangeProblem {
     pub(super) nodes: f64,
     pub(super) kinds: Vec<LoadedKind>,
     pub(super) classes: Vec<FixedClass>,
-    pub(super) costs: RangeCosts,
+    pub(in super::super) costs: RangeCosts,
     /// For each lane, the mean of its values. It is the same for all placements.
-    pub(super) means: Vec<f64>,
+    pub(in super::super) means: Vec<f64>,
     /// The items have an amount for each figure: for each lane, and after them for each limit that no lane stands for.
     pub(super) items: Vec<ItemKind>,
     /// Number of limits that no lane stands for.
@@ -26,7 +26,7 @@ pub(in super::super) struct RangeProblem {
 
 /// What deviations and reserves cost.
 #[derive(Debug, Clone)]
-pub(super) struct RangeCosts {
+pub(in super::super) struct RangeCosts {
     /// For each lane, the weight of its deviation.
     pub weights: Vec<f64>,
     /// For each lane, its least deviation.
@@ -104,7 +104,7 @@ impl RangeProblem {
 
 /// The movable instances by kind, and the index of each mobile's kind; `None` if an amount is not a number, or one of a
 /// limit is negative.
-fn items(
+pub(in super::super) fn items(
     terrain: &Terrain<'_>,
     first: u32,
     lanes: &[LaneFloor],

@@ -1,0 +1,215 @@
+//! A smooth version of the bound after some moves, with its gradient.
+//!
+//! The least of several costs is replaced by a smooth function that is slightly below it: a logarithm of a sum of
+//! exponentials. The weights of its gradient say how far a node is in each state, and where the items go.
+
+use rayon::prelude::*;
+
+use super::layout::{Layout, Prices, Setting, dot};
+use super::market::Market;
+use super::problem::{HomeNode, MoveProblem};
+
+/// Exponents below this are as good as none.
+pub(super) const NEGLIGIBLE: f64 = -40.0;
+
+/// The relaxed placement where the smooth function has its value.
+pub(super) struct Blurred {
+    /// For each lane, the variance.
+    pub variances: Vec<f64>,
+    /// For each node, the level of its reserve in MiB.
+    pub levels: Vec<f64>,
+}
+
+/// Data of one evaluation.
+struct Evaluation<'a> {
+    problem: &'a MoveProblem,
+    setting: &'a Setting,
+    slopes: &'a [f64],
+    /// For each role, the price at which it arrives elsewhere.
+    elsewhere: Vec<f64>,
+    move_price: f64,
+    shares: &'a [f64],
+    /// For each lane, the price of the square of a node's distance from the mean.
+    squares: Vec<f64>,
+}
+
+/// What an evaluation finds for one node.
+struct NodeAnswer {
+    value: f64,
+    level: f64,
+    variances: Vec<f64>,
+    /// For each state, the gradient by slope, apart from arrivals.
+    gradient: Vec<f64>,
+    /// For each resident, how far it leaves.
+    leaves: Vec<f64>,
+}
+
+/// Computes the smooth bound and its gradient, apart from the constants of the deviations.
+pub(super) fn value(
+    problem: &MoveProblem,
+    setting: &Setting,
+    prices: &Prices,
+    gradient: &mut [f64],
+) -> (f64, Blurred) {
+    let layout = Layout::of(problem);
+    let slopes = layout.slopes(problem, setting, prices);
+    let market = Market::of(problem, &slopes, setting.blur);
+    let evaluation = Evaluation {
+        problem,
+        setting,
+        slopes: &slopes,
+        elsewhere: problem
+            .roles
+            .iter()
+            .map(|role| market.prices.get(role.arrival).copied().unwrap_or(0.0))
+            .collect(),
+        move_price: prices[layout.move_price()] * setting.move_scale,
+        shares: &prices[layout.shares()],
+        squares: setting.lanes.iter().map(|lane| lane.of_square(problem.nodes.len() as f64)).collect(),
+    };
+    let nodes = problem.nodes.par_iter().zip(&setting.reserve).with_min_len(8);
+    let answers: Vec<NodeAnswer> = nodes.map(|(node, reserve)| evaluation.node(node, *reserve)).collect();
+    let mut value = -evaluation.move_price * setting.moves;
+    let mut of_move = -setting.moves;
+    let mut left = vec![0.0; problem.arrivals.len()];
+    let mut blurred = Blurred { variances: vec![0.0; problem.weights.len()], levels: Vec::new() };
+    gradient.fill(0.0);
+    for (node, answer) in problem.nodes.iter().zip(&answers) {
+        value += answer.value;
+        blurred.levels.push(answer.level);
+        blurred.variances.iter_mut().zip(&answer.variances).for_each(|(sum, part)| *sum += part);
+        gradient[node.first_state * layout.width..][..answer.gradient.len()]
+            .copy_from_slice(&answer.gradient);
+        for (resident, leaves) in node.residents.iter().zip(&answer.leaves) {
+            left[problem.roles[resident.role].arrival] += leaves;
+            let share = layout.shares().start + resident.mobile;
+            of_move += leaves * problem.share(resident.mobile, resident.is_secondary, prices[share]);
+            if problem.mirrored[resident.mobile] {
+                let sign = if resident.is_secondary { -1.0 } else { 1.0 };
+                gradient[share] += sign * leaves * evaluation.move_price;
+            }
+        }
+    }
+    gradient[layout.move_price()] = of_move * setting.move_scale;
+    market.add_gradient(problem, &slopes, setting.blur, &left, &mut gradient[..layout.move_price()]);
+    layout.add_variances(problem, setting, gradient, &mut blurred.variances);
+    layout.by_price(problem, setting, (&slopes, prices), gradient);
+    (value, blurred)
+}
+
+impl MoveProblem {
+    /// The share of the price of a move that a role pays.
+    pub(super) fn share(&self, mobile: usize, is_secondary: bool, of_primary: f64) -> f64 {
+        match (self.mirrored[mobile], is_secondary) {
+            (false, _) => 1.0,
+            (true, false) => of_primary,
+            (true, true) => 1.0 - of_primary,
+        }
+    }
+}
+
+impl Evaluation<'_> {
+    /// The smooth least cost of a node over its states.
+    fn node(&self, node: &HomeNode, reserve: f64) -> NodeAnswer {
+        let (problem, width) = (self.problem, self.problem.width());
+        let lanes = problem.weights.len();
+        let leave: Vec<f64> = node
+            .residents
+            .iter()
+            .map(|of| {
+                let share = problem.share(of.mobile, of.is_secondary, self.shares[of.mobile]);
+                self.elsewhere[of.role] + self.move_price * share
+            })
+            .collect();
+        let mut stays = vec![0.0; node.states * node.residents.len()];
+        let mut costs = Vec::with_capacity(node.states);
+        for at in 0..node.states {
+            let state = &problem.states[node.first_state + at];
+            let slopes = &self.slopes[(node.first_state + at) * width..][..width];
+            let mut cost = reserve * state.level;
+            for ((slope, offset), square) in slopes.iter().zip(&node.offset).zip(&self.squares) {
+                cost += slope * (offset - slope / (4.0 * square));
+            }
+            for (slope, room) in slopes[lanes..].iter().zip(&state.rooms).filter(|(slope, _)| **slope > 0.0) {
+                cost -= slope * room;
+            }
+            let own = &mut stays[at * node.residents.len()..][..node.residents.len()];
+            for (of, resident) in node.residents.iter().enumerate() {
+                let role = &problem.roles[resident.role];
+                let (least, share) = if role.need < state.next {
+                    self.least_of_two(dot(slopes, &role.amounts), leave[of])
+                } else {
+                    (leave[of], 0.0)
+                };
+                cost += least;
+                own[of] = share;
+            }
+            costs.push(cost);
+        }
+        let (value, shares) = blurred_least(&costs, self.setting.blur);
+        self.answer(node, value, &shares, &stays)
+    }
+
+    /// The answer for a node from the shares of its states, and from how far each resident stays in each of them.
+    fn answer(&self, node: &HomeNode, value: f64, shares: &[f64], stays: &[f64]) -> NodeAnswer {
+        let (problem, width, count) = (self.problem, self.problem.width(), node.residents.len());
+        let lanes = problem.weights.len();
+        let mut answer = NodeAnswer {
+            value,
+            level: 0.0,
+            variances: vec![0.0; lanes],
+            gradient: vec![0.0; node.states * width],
+            leaves: vec![0.0; count],
+        };
+        for (at, share) in shares.iter().enumerate() {
+            let state = &problem.states[node.first_state + at];
+            let slopes = &self.slopes[(node.first_state + at) * width..][..width];
+            let gradient = &mut answer.gradient[at * width..][..width];
+            answer.level += share * state.level;
+            let parts = gradient.iter_mut().zip(&mut answer.variances).zip(slopes);
+            for (((gradient, variance), slope), (offset, square)) in
+                parts.zip(node.offset.iter().zip(&self.squares))
+            {
+                let away = slope / (2.0 * square);
+                *gradient = share * (offset - away);
+                *variance += share * away * away / problem.nodes.len() as f64;
+            }
+            for (slope, room) in gradient[lanes..].iter_mut().zip(&state.rooms) {
+                *slope = if room.is_finite() { -share * room } else { 0.0 };
+            }
+            for (of, resident) in node.residents.iter().enumerate() {
+                let stays = share * stays[at * count + of];
+                answer.leaves[of] += share - stays;
+                if stays > 0.0 {
+                    let amounts = &problem.roles[resident.role].amounts;
+                    gradient.iter_mut().zip(amounts).for_each(|(sum, amount)| *sum += stays * amount);
+                }
+            }
+        }
+        answer
+    }
+
+    /// The smooth least of the costs of staying and leaving, and how far it is that of staying.
+    fn least_of_two(&self, stay: f64, leave: f64) -> (f64, f64) {
+        let least = stay.min(leave);
+        let exponent = -(stay - leave).abs() / self.setting.blur;
+        if exponent < NEGLIGIBLE {
+            return (least, if stay <= leave { 1.0 } else { 0.0 });
+        }
+        let other = exponent.exp();
+        let share = 1.0 / (1.0 + other);
+        (least - self.setting.blur * other.ln_1p(), if stay <= leave { share } else { 1.0 - share })
+    }
+}
+
+/// The smooth least of some costs, and the share of each.
+fn blurred_least(costs: &[f64], blur: f64) -> (f64, Vec<f64>) {
+    let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
+    let weight = |cost: &f64| {
+        let exponent = (least - cost) / blur;
+        if exponent < NEGLIGIBLE { 0.0 } else { exponent.exp() }
+    };
+    let weights: Vec<f64> = costs.iter().map(weight).collect();
+    let sum: f64 = weights.iter().sum();
+    (least - blur * sum.ln(), weights.into_iter().map(|weight| weight / sum).collect())
+}
