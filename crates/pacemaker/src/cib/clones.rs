@@ -27,6 +27,9 @@ pub(super) const MOST: usize = 1_000_000;
 /// resources that did not change.
 pub(super) const REMOVES_AFTER_STOP: &str = "remove-after-stop, and more than one node has run it";
 
+/// Reason why a clone is not supported: it is not known what waits for the restarts of its instances.
+const OTHER_AGENT_IN_MACHINE: &str = "its agent changed, and it runs on a guest node";
+
 /// Reasons why a clone is not supported.
 const SURPLUS: &str = "more of its instances run than should, and nobody manages them";
 
@@ -359,6 +362,11 @@ impl<'a, 'i> Reader<'a, 'i> {
             running.sort_by_key(|part| (part.host, part.position));
             if self.set.removes_after_stop && !running.is_empty() {
                 add_reason(reasons, REMOVES_AFTER_STOP);
+            }
+            let is_replaced_inside =
+                |part: &RunningPart| part.revision.has_other_agent() && self.is_guest_node(part.host);
+            if running.iter().any(is_replaced_inside) {
+                add_reason(reasons, OTHER_AGENT_IN_MACHINE);
             }
             // A failure counts if it matters to any instance, and it matters to all but the failed one. So a changed
             // configuration makes it obsolete only if there is a single instance.
