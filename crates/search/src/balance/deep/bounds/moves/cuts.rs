@@ -7,7 +7,7 @@ use ordered_float::OrderedFloat;
 
 use super::super::ROUNDING;
 use super::layout::LanePrice;
-use super::proof::Cut;
+use super::proof::DeviationCut;
 
 /// Maximum number of boxes that are split.
 const MOST_SPLITS: usize = 8_000;
@@ -60,7 +60,12 @@ impl Arch {
 }
 
 /// The least cost that all cuts allow after some moves, and deviations where it is.
-pub(super) fn least_cost(cuts: &[Cut], weights: &[f64], all: DeviationBox, moves: usize) -> (f64, Vec<f64>) {
+pub(super) fn least_cost(
+    cuts: &[DeviationCut],
+    weights: &[f64],
+    all: DeviationBox,
+    moves: usize,
+) -> (f64, Vec<f64>) {
     let mut boxes = vec![all];
     let mut open = BinaryHeap::from([Reverse((OrderedFloat(bounded(cuts, weights, &boxes[0], moves)), 0))]);
     for _ in 0..MOST_SPLITS {
@@ -83,9 +88,9 @@ pub(super) fn least_cost(cuts: &[Cut], weights: &[f64], all: DeviationBox, moves
 }
 
 /// The bound of a box: what the lower ends cost, or the best cut.
-fn bounded(cuts: &[Cut], weights: &[f64], within: &DeviationBox, moves: usize) -> f64 {
+fn bounded(cuts: &[DeviationCut], weights: &[f64], within: &DeviationBox, moves: usize) -> f64 {
     let ends = weights.iter().zip(within).map(|(weight, range)| weight * range.0);
-    let of_cut = |cut: &Cut| {
+    let of_cut = |cut: &DeviationCut| {
         let (mut sum, mut size) = (cut.after(moves), cut.value.abs());
         for (arch, range) in arches(cut, weights, within) {
             sum += arch.least(range);
@@ -99,12 +104,12 @@ fn bounded(cuts: &[Cut], weights: &[f64], within: &DeviationBox, moves: usize) -
 /// The lane in which a box loses most along the cut that can give most, and where to split it; `None` if no cut can give much
 /// more than the bound.
 fn best_split(
-    cuts: &[Cut],
+    cuts: &[DeviationCut],
     weights: &[f64],
     within: &DeviationBox,
     (moves, bound): (usize, f64),
 ) -> Option<(usize, f64)> {
-    let most = |cut: &Cut| {
+    let most = |cut: &DeviationCut| {
         cut.after(moves) + arches(cut, weights, within).map(|(arch, range)| arch.most(range)).sum::<f64>()
     };
     let all = cuts.iter().map(|cut| (most(cut), cut));
@@ -118,7 +123,7 @@ fn best_split(
 
 /// By lane, the arch beside a cut and the range of the deviation.
 fn arches<'a>(
-    cut: &'a Cut,
+    cut: &'a DeviationCut,
     weights: &'a [f64],
     within: &'a DeviationBox,
 ) -> impl Iterator<Item = (Arch, (f64, f64))> + 'a {

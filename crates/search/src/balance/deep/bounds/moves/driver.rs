@@ -5,9 +5,9 @@ use super::super::tangent::MoveLine;
 use super::super::{LaneFloor, ROUNDING};
 use super::ascent::ascend;
 use super::cuts::{DeviationBox, least_cost};
-use super::layout::{LanePrice, Layout, Setting};
+use super::layout::{LanePrice, PriceLayout, PriceSetting};
 use super::problem::{HomeNode, MoveProblem};
-use super::proof::{Cut, prove};
+use super::proof::{DeviationCut, prove};
 use super::smooth::value;
 use crate::Deadline;
 use crate::balance::deep::terrain::Terrain;
@@ -64,8 +64,8 @@ pub(in super::super) fn tighten(
 /// The search for good prices.
 struct PriceSearch<'a> {
     problem: &'a MoveProblem,
-    layout: Layout,
-    setting: Setting,
+    layout: PriceLayout,
+    setting: PriceSetting,
     prices: Vec<f64>,
     most: usize,
     /// Average cost of a role.
@@ -79,7 +79,7 @@ struct PriceSearch<'a> {
 impl<'a> PriceSearch<'a> {
     /// `cost` is about the cost after at most `most` moves.
     fn of(problem: &'a MoveProblem, cost: f64, most: usize) -> Option<PriceSearch<'a>> {
-        let layout = Layout::of(problem);
+        let layout = PriceLayout::of(problem);
         let nodes = problem.nodes.len() as f64;
         let deviations = problem.deviations();
         let reserves = problem.reserves();
@@ -94,7 +94,7 @@ impl<'a> PriceSearch<'a> {
         let mut prices = vec![0.0; layout.len()];
         prices[layout.move_price()] = 1.0;
         prices[layout.shares()].fill(0.5);
-        let setting = Setting {
+        let setting = PriceSetting {
             lanes: Vec::new(),
             reserve: vec![problem.of_sum; problem.nodes.len()],
             moves: most as f64,
@@ -119,7 +119,7 @@ impl<'a> PriceSearch<'a> {
 
     /// Proved cuts. The first one is a tangent of all deviations; then come tangents for which one of the deviations counts more
     /// or less than its weight. They leave small ranges for the deviations. There, prices of the variances give more.
-    fn cuts(&mut self, least: &[f64], deadline: &Deadline) -> Vec<Cut> {
+    fn cuts(&mut self, least: &[f64], deadline: &Deadline) -> Vec<DeviationCut> {
         let weights = &self.problem.weights;
         let late = || deadline.reached().is_some();
         let mut found = Vec::new();

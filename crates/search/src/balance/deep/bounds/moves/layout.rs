@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::super::ROUNDING;
 use super::problem::{HomeNode, MoveProblem};
 
-/// The prices that the ascent changes: see [`Layout`].
+/// The prices that the ascent changes: see [`PriceLayout`].
 pub(super) type Prices = [f64];
 
 /// How a cut prices the deviation of a lane.
@@ -42,7 +42,7 @@ struct Tangent {
 
 /// What stays constant during an ascent.
 #[derive(Debug, Clone)]
-pub(super) struct Setting {
+pub(super) struct PriceSetting {
     pub lanes: Vec<LanePrice>,
     /// For each node, the price of its reserve, for each MiB.
     pub reserve: Vec<f64>,
@@ -59,7 +59,7 @@ pub(super) struct Setting {
 /// all states; then the price of a move, the share of it that each mobile pays for its primary, those of the families,
 /// those of all states, and those of the lanes by node.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Layout {
+pub(super) struct PriceLayout {
     pub width: usize,
     states: usize,
     mobiles: usize,
@@ -68,9 +68,9 @@ pub(super) struct Layout {
     lanes: usize,
 }
 
-impl Layout {
-    pub(super) fn of(problem: &MoveProblem) -> Layout {
-        Layout {
+impl PriceLayout {
+    pub(super) fn of(problem: &MoveProblem) -> PriceLayout {
+        PriceLayout {
             width: problem.width(),
             states: problem.states.len(),
             mobiles: problem.mirrored.len(),
@@ -105,7 +105,7 @@ impl Layout {
     }
 
     /// The prices of each state, in one vector: of each lane's values, and of each limit.
-    pub(super) fn slopes(&self, problem: &MoveProblem, setting: &Setting, prices: &Prices) -> Vec<f64> {
+    pub(super) fn slopes(&self, problem: &MoveProblem, setting: &PriceSetting, prices: &Prices) -> Vec<f64> {
         let all = &prices[self.family(self.families)..];
         let mut slopes = Vec::with_capacity(self.move_price());
         let tangents: Vec<Option<Tangent>> =
@@ -134,7 +134,7 @@ impl Layout {
 
     /// The slopes of a lane as a tangent of its deviation: they add up to 0, and their squares to the square of the price over
     /// the number of nodes. `None` for another price.
-    fn tangent(&self, setting: &Setting, prices: &Prices, lane: usize) -> Option<Tangent> {
+    fn tangent(&self, setting: &PriceSetting, prices: &Prices, lane: usize) -> Option<Tangent> {
         let LanePrice::Straight(price) = setting.lanes[lane] else { return None };
         let mut direction: Vec<f64> = (0..self.nodes).map(|node| prices[self.node(node) + lane]).collect();
         centre(&mut direction);
@@ -155,7 +155,7 @@ impl Layout {
     }
 
     /// Sets the slopes of each lane to those of its tangent, for prices of the variances.
-    pub(super) fn spread(&self, problem: &MoveProblem, setting: &Setting, prices: &mut Prices) {
+    pub(super) fn spread(&self, problem: &MoveProblem, setting: &PriceSetting, prices: &mut Prices) {
         let slopes = self.slopes(problem, setting, prices);
         for state in 0..self.states {
             for lane in 0..self.lanes {
@@ -172,7 +172,7 @@ impl Layout {
     pub(super) fn by_price(
         &self,
         problem: &MoveProblem,
-        setting: &Setting,
+        setting: &PriceSetting,
         (slopes, prices): (&[f64], &Prices),
         gradient: &mut [f64],
     ) {
@@ -222,7 +222,7 @@ impl Layout {
     pub(super) fn add_variances(
         &self,
         problem: &MoveProblem,
-        setting: &Setting,
+        setting: &PriceSetting,
         gradient: &[f64],
         variances: &mut [f64],
     ) {

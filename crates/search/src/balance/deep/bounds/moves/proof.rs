@@ -4,13 +4,13 @@
 use rayon::prelude::*;
 
 use super::super::ROUNDING;
-use super::layout::{LanePrice, Layout, Prices, Setting};
+use super::layout::{LanePrice, PriceLayout, PriceSetting, Prices};
 use super::market::ArrivalTable;
 use super::problem::{HomeNode, MoveProblem};
 
 /// A proved bound of the cost by the deviations: a deviation y of weight w adds w y less what its price is for.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Cut {
+pub(super) struct DeviationCut {
     pub lanes: Vec<LanePrice>,
     /// The bound without any move.
     pub value: f64,
@@ -39,7 +39,7 @@ impl Sized {
 /// What a proof knows of the prices.
 struct Proof<'a> {
     problem: &'a MoveProblem,
-    setting: &'a Setting,
+    setting: &'a PriceSetting,
     slopes: Vec<f64>,
     /// By arrival, the least cost over all places.
     elsewhere: Vec<Sized>,
@@ -48,8 +48,8 @@ struct Proof<'a> {
 }
 
 /// The bound that the prices prove.
-pub(super) fn prove(problem: &MoveProblem, setting: &Setting, prices: &Prices) -> Cut {
-    let layout = Layout::of(problem);
+pub(super) fn prove(problem: &MoveProblem, setting: &PriceSetting, prices: &Prices) -> DeviationCut {
+    let layout = PriceLayout::of(problem);
     let slopes = layout.slopes(problem, setting, prices);
     let elsewhere = elsewhere(problem, &slopes);
     let move_price = (prices[layout.move_price()] * setting.move_scale).max(0.0);
@@ -59,7 +59,7 @@ pub(super) fn prove(problem: &MoveProblem, setting: &Setting, prices: &Prices) -
     let nodes: Vec<Sized> = nodes.map(|(node, reserve)| proof.node(node, *reserve)).collect();
     let mut sum = Sized::default();
     nodes.into_iter().for_each(|node| sum.add(node));
-    Cut { lanes: setting.lanes.clone(), value: sum.value - ROUNDING * sum.size, move_price }
+    DeviationCut { lanes: setting.lanes.clone(), value: sum.value - ROUNDING * sum.size, move_price }
 }
 
 /// By arrival, the least cost over all states that allow it.
@@ -133,7 +133,7 @@ impl Proof<'_> {
     }
 }
 
-impl Cut {
+impl DeviationCut {
     /// The bound after a number of moves.
     pub(super) fn after(&self, moves: usize) -> f64 {
         let paid = self.move_price * moves as f64;

@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 
-use super::layout::{Layout, Prices, Setting, dot};
+use super::layout::{PriceLayout, PriceSetting, Prices, dot};
 use super::market::Market;
 use super::problem::{HomeNode, MoveProblem};
 
@@ -23,7 +23,7 @@ pub(super) struct Blurred {
 /// Data of one evaluation.
 struct Evaluation<'a> {
     problem: &'a MoveProblem,
-    setting: &'a Setting,
+    setting: &'a PriceSetting,
     slopes: &'a [f64],
     /// For each role, the price at which it arrives elsewhere.
     elsewhere: Vec<f64>,
@@ -47,11 +47,11 @@ struct NodeAnswer {
 /// Computes the smooth bound and its gradient, apart from the constants of the deviations.
 pub(super) fn value(
     problem: &MoveProblem,
-    setting: &Setting,
+    setting: &PriceSetting,
     prices: &Prices,
     gradient: &mut [f64],
 ) -> (f64, Blurred) {
-    let layout = Layout::of(problem);
+    let layout = PriceLayout::of(problem);
     let slopes = layout.slopes(problem, setting, prices);
     let market = Market::of(problem, &slopes, setting.blur);
     let evaluation = Evaluation {

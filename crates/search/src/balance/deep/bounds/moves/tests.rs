@@ -2,9 +2,9 @@
 
 use super::ascent::ascend;
 use super::cuts::least_cost;
-use super::layout::{LanePrice, Layout, Setting};
+use super::layout::{LanePrice, PriceLayout, PriceSetting};
 use super::problem::{Arrival, HomeNode, MoveProblem, Resident, Role, StateKeys};
-use super::proof::{Cut, prove};
+use super::proof::{DeviationCut, prove};
 use super::smooth::value;
 use crate::balance::deep::RandomNumbers;
 
@@ -164,14 +164,14 @@ impl Case {
     }
 
     /// Any prices, and what stays constant with them.
-    fn prices(&self, draws: &mut RandomNumbers) -> (Setting, Vec<f64>) {
+    fn prices(&self, draws: &mut RandomNumbers) -> (PriceSetting, Vec<f64>) {
         let mut any = |most: usize| draws.below(10 * most + 1) as f64 / 10.0;
         let reserves: Vec<f64> = self.problem.nodes.iter().map(|_| any(8)).collect();
         let lane = |any: &mut dyn FnMut(usize) -> f64| match any(1) < 0.5 {
             true => LanePrice::Straight(any(2)),
             false => LanePrice::Squared(0.1 + any(4)),
         };
-        let setting = Setting {
+        let setting = PriceSetting {
             lanes: (0..LANES).map(|_| lane(&mut any)).collect(),
             reserve: self.problem.reserve_prices(&reserves),
             moves: any(4),
@@ -179,7 +179,7 @@ impl Case {
             move_scale: 0.1,
             blur: 0.01 + 0.1 * any(1),
         };
-        let layout = Layout::of(&self.problem);
+        let layout = PriceLayout::of(&self.problem);
         let mut prices: Vec<f64> = (0..layout.len()).map(|_| any(2) - 1.0).collect();
         // The prices of limits are above 0.
         let rows = (0..self.problem.states.len()).map(|state| state * layout.width);
@@ -196,7 +196,7 @@ impl Case {
 }
 
 /// What a cut bounds.
-fn priced(setting: &Setting, problem: &MoveProblem, figures: &Figures) -> f64 {
+fn priced(setting: &PriceSetting, problem: &MoveProblem, figures: &Figures) -> f64 {
     let lane = |(price, deviation): (&LanePrice, &f64)| match price {
         LanePrice::Straight(price) => price * deviation,
         LanePrice::Squared(price) => price * deviation * deviation,
@@ -217,7 +217,7 @@ fn any_prices_give_a_bound() {
         let (setting, mut prices) = case.prices(&mut draws);
         if round % 3 == 0 {
             climbed += 1;
-            let layout = Layout::of(&case.problem);
+            let layout = PriceLayout::of(&case.problem);
             let range = |at: usize| match at {
                 _ if at == layout.move_price() => (0.0, f64::INFINITY),
                 _ if layout.shares().contains(&at) => (0.0, 1.0),
@@ -274,19 +274,19 @@ fn no_deviations_cost_less_than_the_cuts_allow() {
     for _ in 0..300 {
         let mut any = |most: usize| draws.below(100 * most + 1) as f64 / 100.0;
         let weights = [1.0, 0.5];
-        let cut = |any: &mut dyn FnMut(usize) -> f64| Cut {
+        let cut = |any: &mut dyn FnMut(usize) -> f64| DeviationCut {
             lanes: vec![LanePrice::Straight(any(2)), LanePrice::Squared(0.1 + any(3))],
             value: 1.0 + any(1),
             move_price: 0.1 * any(1),
         };
-        let cuts: Vec<Cut> = (0..1 + any(4) as usize).map(|_| cut(&mut any)).collect();
+        let cuts: Vec<DeviationCut> = (0..1 + any(4) as usize).map(|_| cut(&mut any)).collect();
         let all = vec![(0.1, 2.0), (0.2, 3.0)];
         let (bound, _) = least_cost(&cuts, &weights, all, 3);
         let mut least = f64::INFINITY;
         for a in 0..=100 {
             for b in 0..=100 {
                 let (y, z) = (0.1 + 0.019 * f64::from(a), 0.2 + 0.028 * f64::from(b));
-                let of_cut = |cut: &Cut| {
+                let of_cut = |cut: &DeviationCut| {
                     let (LanePrice::Straight(s), LanePrice::Squared(p)) = (cut.lanes[0], cut.lanes[1]) else {
                         return 0.0;
                     };
