@@ -58,6 +58,18 @@ pub enum ForesightError {
     /// The resources cannot be placed.
     #[error(transparent)]
     Placing(#[from] PlacingError),
+    /// The loss of hosts leads to a state that is not supported.
+    #[error("without {lost}: {element} '{id}' is not supported: {reason}")]
+    Unsupported {
+        /// The names of the lost hosts.
+        lost: String,
+        /// The kind of element.
+        element: String,
+        /// Its id.
+        id: String,
+        /// Reason why it is not supported.
+        reason: String,
+    },
 }
 
 /// Forecast of a cluster's own actions, until it has nothing more to do.

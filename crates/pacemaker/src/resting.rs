@@ -12,7 +12,7 @@ use super::place::place;
 use super::placing::AllPlaced;
 use super::resting_document::RestingDocument;
 use super::working_set::{GuestParts, Strategy, WorkingSet};
-use htools_ganeti::input::error::{LoadError, Result};
+use htools_ganeti::input::error::Result;
 
 /// The cluster of a document once it has nothing more to do; `None` if it never comes to rest. This is for clusters with
 /// guest nodes, remote nodes or bundles; for others, see [`WorkingSet::settled`].
@@ -38,13 +38,25 @@ fn read(text: &str, source: &str) -> Result<WorkingSet> {
 
 impl RestingDocument {
     /// The cluster after the loss of some hosts. Resources that the document does not have are added.
+    ///
+    /// # Errors
+    /// Fails if the document cannot be read, or if something in it is supported before the loss only.
     pub(super) fn without(
         &self,
         settled: &WorkingSet,
         lost: &[HostIdx],
-    ) -> std::result::Result<WorkingSet, LoadError> {
+    ) -> std::result::Result<WorkingSet, ForesightError> {
         let text = without(&self.text, &self.source, settled, lost)?;
         let mut left = read(&text, &self.source)?;
+        if let Some(one) = left.unsupported.iter().find(|one| !settled.unsupported.contains(one)) {
+            let names = lost.iter().map(|host| &settled.host(*host).name[..]);
+            return Err(ForesightError::Unsupported {
+                lost: names.collect::<Vec<_>>().join(" and "),
+                element: one.element.clone(),
+                id: one.id.clone(),
+                reason: one.reason.clone(),
+            });
+        }
         left.strategy = settled.strategy;
         for added in settled.resources.iter().skip(self.resources) {
             let mut added = added.clone();
