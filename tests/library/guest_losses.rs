@@ -7,6 +7,7 @@ use std::path::Path;
 
 use htools::pacemaker::loss::{HostLoss, losses};
 use htools::pacemaker::optimal::{PlacingLimits, ThenGoal};
+use htools::pacemaker::pinning::ForesightError;
 use htools::pacemaker::{HostIdx, ResourceChanges, ResourceIdx, WorkingSet, at_rest, cib, optimal, place};
 use htools::search::Deadline;
 
@@ -70,11 +71,11 @@ fn members_and_remote_nodes_are_lost() {
     assert_eq!(lost("bundle"), "n1 n2 n3");
 }
 
-/// Nearly every recorded cluster with such nodes comes to rest, has nothing more to do then, and can lose two nodes at
-/// once.
+/// Nearly every recorded cluster with such nodes comes to rest, and has nothing more to do then. What follows after the loss
+/// of any two of its nodes is known, or refused in a few of them.
 #[test]
 fn clusters_come_to_rest() {
-    let (mut quiet, mut restless) = (0, 0);
+    let (mut quiet, mut restless, mut refused) = (0, 0, 0);
     for file in beside_members() {
         let Some(set) = resting(&file) else {
             restless += 1;
@@ -87,9 +88,13 @@ fn clusters_come_to_rest() {
             let details = set.resource(one);
             assert_eq!(changes.get(one).runs_on(), details.active, "{}: {}", file.display(), details.id);
         }
-        assert!(losses(&set, set.strategy(), 2).is_ok());
+        match losses(&set, set.strategy(), 2) {
+            Ok(_) => {}
+            Err(ForesightError::Unsupported { .. }) => refused += 1,
+            Err(error) => panic!("{}: {error}", file.display()),
+        }
     }
-    assert!(quiet > 50 && restless * 10 < quiet, "{quiet}, {restless}");
+    assert!(quiet > 50 && restless * 10 < quiet && refused * 10 < quiet, "{quiet}, {restless}, {refused}");
 }
 
 /// The best placement keeps what is pinned, leaves no VM out, and runs nothing on a guest node besides.
