@@ -11,7 +11,7 @@ use super::place::{PlacingError, place};
 use super::placing::AllPlaced;
 use super::promotion::RunState;
 use super::transition::{ResourceChange, ResourceChanges, WaitCircle, transition};
-use super::working_set::{Resource, Strategy, WorkingSet};
+use super::working_set::{Resource, Strategy, Unsupported, WorkingSet};
 use htools_ganeti::input::error::LoadError;
 
 /// Greatest number of rounds until a cluster must be at rest.
@@ -59,16 +59,12 @@ pub enum ForesightError {
     #[error(transparent)]
     Placing(#[from] PlacingError),
     /// The loss of hosts leads to a state that is not supported.
-    #[error("without {lost}: {element} '{id}' is not supported: {reason}")]
+    #[error("without {lost}: {} '{}' is not supported: {}", what.element, what.id, what.reason)]
     Unsupported {
         /// The names of the lost hosts.
         lost: String,
-        /// The kind of element.
-        element: String,
-        /// Its id.
-        id: String,
-        /// Reason why it is not supported.
-        reason: String,
+        /// The element, and why it is not supported.
+        what: Unsupported,
     },
 }
 

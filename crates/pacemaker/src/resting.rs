@@ -48,14 +48,9 @@ impl RestingDocument {
     ) -> std::result::Result<WorkingSet, ForesightError> {
         let text = without(&self.text, &self.source, settled, lost)?;
         let mut left = read(&text, &self.source)?;
-        if let Some(one) = left.unsupported.iter().find(|one| !settled.unsupported.contains(one)) {
-            let names = lost.iter().map(|host| &settled.host(*host).name[..]);
-            return Err(ForesightError::Unsupported {
-                lost: names.collect::<Vec<_>>().join(" and "),
-                element: one.element.clone(),
-                id: one.id.clone(),
-                reason: one.reason.clone(),
-            });
+        if let Some(what) = left.unsupported.iter().find(|one| !settled.unsupported.contains(one)) {
+            let names: Vec<&str> = lost.iter().map(|host| &settled.host(*host).name[..]).collect();
+            return Err(ForesightError::Unsupported { lost: names.join(" and "), what: what.clone() });
         }
         left.strategy = settled.strategy;
         for added in settled.resources.iter().skip(self.resources) {

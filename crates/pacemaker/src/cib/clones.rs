@@ -12,20 +12,17 @@ use super::super::working_set::{Host, Resource, ResourceForm, Revision, RunCondi
 use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::fail_counts::failed_on;
+use super::groups::GroupDraft;
 use super::promotable::{Instances, PartTraces};
 use super::properties::Properties;
-use super::resources::{GroupDraft, Inherited, PrimitiveDraft};
-use super::run_places::{INSTANCE_BEHIND, UNDER_WAY, add_reason};
+use super::resources::{Inherited, PrimitiveDraft};
+use super::run_places::{INSTANCE_BEHIND, REMOVES_AFTER_STOP, UNDER_WAY, add_reason};
 use super::unique_clones::UniqueClone;
 use super::value_rules::AgentKind;
 use htools_ganeti::input::error::Result;
 
 /// Greatest number of resources in a cluster with clones.
 pub(super) const MOST: usize = 1_000_000;
-
-/// Reason why a clone or a resource on several nodes is not supported: with this option, Pacemaker also restarts
-/// resources that did not change.
-pub(super) const REMOVES_AFTER_STOP: &str = "remove-after-stop, and more than one node has run it";
 
 /// Reason why a clone is not supported: it is not known what waits for the restarts of its instances.
 const OTHER_AGENT_IN_MACHINE: &str = "its agent changed, and it runs on a guest node";

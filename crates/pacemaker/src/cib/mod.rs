@@ -17,6 +17,7 @@ mod elements;
 mod fail_counts;
 mod failures;
 mod feature_set;
+mod groups;
 mod guests;
 mod health;
 mod history;

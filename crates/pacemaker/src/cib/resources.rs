@@ -1,4 +1,4 @@
-//! Reads primitives and groups, and finds their hosts.
+//! Reads primitives, and finds their hosts.
 
 use std::collections::HashSet;
 
@@ -8,10 +8,9 @@ use super::super::capacity::Capacities;
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::score::{AllocationScore, HostScore, ScoreTable};
 use super::super::working_set::{
-    Charge, Colocation, MultipleActivePolicy, Requirement, Resource, ResourceForm, Revision, RunCondition,
+    Charge, MultipleActivePolicy, Requirement, Resource, ResourceForm, Revision, RunCondition,
 };
 use super::Reader;
-use super::clones::REMOVES_AFTER_STOP;
 use super::containers::{ContainerFailures, NamedContainer};
 use super::document::{children, id, required, wrong};
 use super::failures::{PROMOTED, outcome};
@@ -19,6 +18,7 @@ use super::history::{NameMark, RecordedState};
 use super::migrations::HistoryPlace;
 use super::on_fail::FailureRules;
 use super::properties::{Properties, amount};
+use super::run_places::REMOVES_AFTER_STOP;
 use super::spans::milliseconds;
 use super::value_rules::AgentKind;
 use htools_ganeti::input::error::Result;
@@ -39,15 +39,6 @@ pub(super) struct Inherited<'a, 'i> {
     pub(super) group: Option<ResourceIdx>,
     /// The elements of its group and its clone, whose parameters apply to it.
     pub(super) wholes: Vec<Node<'a, 'i>>,
-}
-
-/// A group without its members.
-pub(super) struct GroupDraft<'a> {
-    pub(super) resource: Resource,
-    /// Meta attributes that its members inherit.
-    pub(super) metas: Properties<'a>,
-    /// True if each member must run where the one before it runs.
-    pub(super) together: bool,
 }
 
 /// A primitive without its hosts.
@@ -160,75 +151,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
     }
 
-    fn read_group(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> Result<()> {
-        let draft = self.draft_group(node, defaults);
-        let group = self.add(node, draft.resource)?;
-        for member in children(node, "primitive") {
-            let inherited = Inherited { metas: draft.metas.clone(), group: Some(group), wholes: vec![node] };
-            self.read_primitive(member, &inherited)?;
-        }
-        let members = self.set.resource(group).members.clone();
-        if members.is_empty() {
-            return Err(wrong(self.source, node, "a group without members"));
-        }
-        if draft.together {
-            self.keep_together(&members, id(node));
-        }
-        if draft.metas.get("multiple-active").is_some_and(|word| word.eq_ignore_ascii_case("block")) {
-            self.block_group(&members);
-        }
-        self.set.find_whole(group);
-        self.leave_group_of_unsupported(group);
-        Ok(())
-    }
-
-    /// Blocks all members of a group with `multiple-active=block` once one of them runs on several hosts. A member that
-    /// is unmanaged, or on a host in maintenance, does not block them. Members that were known to run before need not
-    /// stay on their hosts.
-    fn block_group(&mut self, members: &[ResourceIdx]) {
-        let known = |member: &ResourceIdx, at: usize| {
-            let details = self.set.resource(*member);
-            let host = details.active_hosts().nth(at)?;
-            let turn = self.set.status_order.iter().position(|other| *other == host);
-            let record = self.records_of(&details.id).iter().find(|record| record.host == host)?;
-            Some((turn, record.position))
-        };
-        let blocks = |member: &&ResourceIdx| {
-            let details = self.set.resource(**member);
-            details.condition == RunCondition::Blocked && !details.blocked_by_failure
-        };
-        let Some(blocked) = members.iter().filter(blocks).filter_map(|member| known(member, 1)).min() else {
-            return;
-        };
-        let was_known = |member: &ResourceIdx| known(member, 0).is_some_and(|known| known < blocked);
-        let were_known: Vec<bool> = members.iter().map(was_known).collect();
-        for (member, was_known) in members.iter().zip(were_known) {
-            let details = &mut self.set.resources[member.get()];
-            details.released = was_known && details.managed && !details.runs_twice();
-            (details.managed, details.condition) = (false, RunCondition::Blocked);
-        }
-    }
-
-    /// A group that has no members yet.
-    pub(super) fn draft_group(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> GroupDraft<'a> {
-        let metas = self.metas(&[node], AgentKind::default()).or(defaults);
-        let mut resource = self.bare(id(node), &metas);
-        let together = metas.flag("collocated", true);
-        resource.form = ResourceForm::Group { ordered: metas.flag("ordered", true), together };
-        resource.managed = self.is_managed(&metas);
-        resource.key_attributes = self.key_attributes(&[node]);
-        GroupDraft { resource, metas, together }
-    }
-
-    /// Colocates each member of a group with the one before it.
-    pub(super) fn keep_together(&mut self, members: &[ResourceIdx], group: &str) {
-        for pair in members.windows(2) {
-            let influence = self.set.resource(pair[1]).critical;
-            self.together.push(Colocation { influence, ..Colocation::implied(group, pair[1], pair[0]) });
-        }
-    }
-
-    fn read_primitive(&mut self, node: Node<'a, 'i>, inherited: &Inherited<'a, 'i>) -> Result<()> {
+    pub(super) fn read_primitive(&mut self, node: Node<'a, 'i>, inherited: &Inherited<'a, 'i>) -> Result<()> {
         let draft = self.draft_primitive(node, inherited)?;
         let (resource, reasons) = self.settle(draft);
         reasons.iter().for_each(|reason| self.report_unsupported(node, reason));
@@ -450,7 +373,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
     }
 
-    fn charge(&mut self, name: &str, hosts: &[HostIdx], utilization: &Capacities) {
+    pub(super) fn charge(&mut self, name: &str, hosts: &[HostIdx], utilization: &Capacities) {
         let charge = |host: &HostIdx| Charge {
             resource: name.to_owned(),
             host: *host,
@@ -492,22 +415,6 @@ impl<'a, 'i> Reader<'a, 'i> {
             self.charge(name, &hosts, &utilization);
         }
         Ok(())
-    }
-
-    /// Leaves a whole group where it runs, if one of its members is not supported.
-    fn leave_group_of_unsupported(&mut self, group: ResourceIdx) {
-        let members = self.set.resource(group).members.clone();
-        if !members.iter().any(|member| self.set.resource(*member).unsupported) {
-            return;
-        }
-        self.set.resources[group.get()].unsupported = true;
-        for member in members {
-            let details = &mut self.set.resources[member.get()];
-            let (name, active) = (details.id.clone(), details.active);
-            let utilization = std::mem::take(&mut details.utilization);
-            (details.managed, details.unsupported) = (false, true);
-            self.charge(&name, active.as_slice(), &utilization);
-        }
     }
 }
 

@@ -90,6 +90,10 @@ impl RunPlaces {
 /// Reason why a clone is not supported while an instance migrates.
 pub(super) const UNDER_WAY: &str = "a live migration that has not come to its end";
 
+/// Reason why a clone or a resource on several nodes is not supported: with this option, Pacemaker also restarts
+/// resources that did not change.
+pub(super) const REMOVES_AFTER_STOP: &str = "with remove-after-stop, it is not known what else restarts";
+
 /// Reason why a resource is not supported.
 const ON_NO_NODE: &str = "an operation on a node that is not there";
 

@@ -8,8 +8,9 @@ use super::super::working_set::{Resource, ResourceForm};
 use super::Reader;
 use super::clones::{MOST, TOO_MANY};
 use super::document::{children, id, wrong};
+use super::groups::GroupDraft;
 use super::properties::Properties;
-use super::resources::{GroupDraft, Inherited};
+use super::resources::Inherited;
 use htools_ganeti::input::error::Result;
 
 /// A clone before its instances are read.

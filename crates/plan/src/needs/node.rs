@@ -280,11 +280,15 @@ struct FreeStep {
 
 /// Tells if free steps use no more than `limit` at once, in any order.
 fn stays_within(limit: i64, free: &[FreeStep], precedence: &Precedence) -> bool {
-    // Nothing given back yet is the most, and everything given back is no more than the most.
     let most = free.iter().map(|one| i128::from(one.more)).sum::<i128>();
     let given = free.iter().map(|one| i128::from(one.given)).sum::<i128>();
-    if most <= i128::from(limit) || most - given > i128::from(limit) {
-        return most <= i128::from(limit);
+    // At most, all is taken and nothing is given back yet.
+    if most <= i128::from(limit) {
+        return true;
+    }
+    // At least, all is given back when all is taken.
+    if most - given > i128::from(limit) {
+        return false;
     }
     let mut choice = Choice::default();
     let costs = free.iter().filter(|one| one.given > 0);
