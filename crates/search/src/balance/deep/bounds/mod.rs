@@ -10,6 +10,7 @@ mod program;
 mod ranges;
 mod reserves;
 mod tangent;
+mod vectors;
 
 use super::arrangement::Arrangement;
 use super::terrain::{SlotStanding, Terrain};

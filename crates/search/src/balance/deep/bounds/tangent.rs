@@ -4,6 +4,7 @@
 use rayon::prelude::*;
 
 use super::backing::{Backing, Response};
+use super::vectors::{centred, reserve_prices};
 use super::{ROUNDING, rising_weight};
 use crate::Deadline;
 use crate::balance::deep::arrangement::Arrangement;
@@ -167,12 +168,10 @@ impl<'t> TangentData<'t> {
 
     /// For each online node, the change of the reserves' cost if its reserve rises by one, at `values`. None is below 0.
     fn reserve_prices(&self, values: &LaneValues) -> Vec<f64> {
-        let (terrain, width, n) = (self.terrain, self.terrain.width(), self.terrain.online.len() as f64);
+        let (terrain, width) = (self.terrain, self.terrain.width());
         let Some(k) = terrain.lanes.reserve else { return vec![0.0; terrain.online.len()] };
-        let away = centred(values.iter().skip(k).step_by(width).copied().collect());
-        let length = away.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let slope = if length > 1e-9 { self.of_deviation / (length * n.sqrt()) } else { 0.0 };
-        away.iter().map(|x| (terrain.weights.reserved + slope * x).max(0.0)).collect()
+        let reserves = values.iter().skip(k).step_by(width).copied().collect();
+        reserve_prices(reserves, (terrain.weights.reserved, self.of_deviation), 1e-9)
     }
 
     /// The gains of the mobiles if reserves fall as little as their largest amounts, best first, and the value at the
@@ -324,15 +323,6 @@ impl<'t> TangentData<'t> {
         }
         at((low + high) / 2.0)
     }
-}
-
-/// Values minus their mean. Subtracting twice leaves only rounding errors of small numbers.
-fn centred(mut values: Vec<f64>) -> Vec<f64> {
-    for _ in 0..2 {
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        values.iter_mut().for_each(|x| *x -= mean);
-    }
-    values
 }
 
 /// The largest decrease of the counts if a mobile moves: its own part of them, and all of a node that fails

@@ -3,6 +3,8 @@
 
 use std::collections::VecDeque;
 
+use super::super::vectors::dot;
+
 /// Number of steps from which the curvature is estimated.
 const MEMORY: usize = 12;
 
@@ -111,10 +113,6 @@ fn direction(
         add(&mut direction, share - other, &step.moved);
     }
     direction.iter().enumerate().map(masked).collect()
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 fn add(to: &mut [f64], factor: f64, what: &[f64]) {

@@ -45,17 +45,19 @@ impl Arch {
         self.at(low).min(self.at(high))
     }
 
-    fn most(self, (low, high): (f64, f64)) -> f64 {
-        let top = if self.curvature > 0.0 { self.slope / (2.0 * self.curvature) } else { low };
-        self.at(low).max(self.at(high)).max(self.at(top.clamp(low, high)))
+    /// The deviation at which it is highest, or the middle of the range for a straight line.
+    fn top(self, (low, high): (f64, f64)) -> f64 {
+        if self.curvature > 0.0 { self.slope / (2.0 * self.curvature) } else { f64::midpoint(low, high) }
     }
 
-    /// Where it is highest in a range, and not close to the ends.
-    fn top(self, (low, high): (f64, f64)) -> f64 {
+    fn most(self, (low, high): (f64, f64)) -> f64 {
+        self.at(low).max(self.at(high)).max(self.at(self.top((low, high)).clamp(low, high)))
+    }
+
+    /// A deviation that splits the range: the top, but not close to the ends.
+    fn split(self, (low, high): (f64, f64)) -> f64 {
         let margin = NEAR_THE_END * (high - low);
-        let top =
-            if self.curvature > 0.0 { self.slope / (2.0 * self.curvature) } else { f64::midpoint(low, high) };
-        top.clamp(low + margin, high - margin)
+        self.top((low, high)).clamp(low + margin, high - margin)
     }
 }
 
@@ -115,7 +117,7 @@ fn best_split(
     let all = cuts.iter().map(|cut| (most(cut), cut));
     let (most, cut) = all.max_by(|a, b| a.0.total_cmp(&b.0))?;
     let losses = arches(cut, weights, within)
-        .map(|(arch, range)| (arch.most(range) - arch.least(range), arch.top(range)));
+        .map(|(arch, range)| (arch.most(range) - arch.least(range), arch.split(range)));
     let (lane, (_, middle)) =
         losses.enumerate().max_by(|a, b| a.1.0.total_cmp(&b.1.0).then(b.0.cmp(&a.0)))?;
     (most > bound + SMALL_GAIN * bound.abs()).then_some((lane, middle))

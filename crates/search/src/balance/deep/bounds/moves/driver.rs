@@ -2,6 +2,7 @@
 
 use super::super::ranges::RangeProblem;
 use super::super::tangent::MoveLine;
+use super::super::vectors::reserve_prices;
 use super::super::{LaneFloor, ROUNDING};
 use super::ascent::ascend;
 use super::cuts::{DeviationBox, least_cost};
@@ -12,7 +13,7 @@ use super::smooth::value;
 use crate::Deadline;
 use crate::balance::deep::terrain::Terrain;
 
-/// How far the smooth function may be below the least of some costs, as a share of the average cost of a role, stage by stage.
+/// In each stage, the smooth function may be below the least of some costs by about this share of the average cost of a role.
 const BLURS: [f64; 3] = [0.1, 0.03, 0.01];
 
 /// Number of evaluations in each stage. Large problems have fewer: this number over the costs that are computed in each.
@@ -120,17 +121,31 @@ impl<'a> PriceSearch<'a> {
     /// Proved cuts. The first one is a tangent of all deviations; then come tangents for which one of the deviations counts more
     /// or less than its weight. They leave small ranges for the deviations. There, prices of the variances give more.
     fn cuts(&mut self, least: &[f64], deadline: &Deadline) -> Vec<DeviationCut> {
-        let weights = &self.problem.weights;
-        let late = || deadline.reached().is_some();
         let mut found = Vec::new();
         for blur in BLURS {
             self.setting.blur = blur * self.unit;
             found = self.climb(self.evaluations, deadline);
         }
         let mut cuts = vec![prove(self.problem, &self.setting, &self.prices)];
+        let cost = |lane: &usize| self.problem.weights[*lane] * found[*lane];
+        let mut lanes: Vec<usize> = (0..found.len()).collect();
+        lanes.sort_by(|a, b| cost(b).total_cmp(&cost(a)).then(a.cmp(b)));
+        if self.add_tangents(&mut cuts, &lanes, deadline).is_some() {
+            self.add_squared(&mut cuts, &lanes, (least, &found), deadline);
+        }
+        cuts
+    }
+
+    /// Adds a tangent for each other weight of one of the first lanes, and returns to the first tangent; `None` at the
+    /// deadline.
+    fn add_tangents(
+        &mut self,
+        cuts: &mut Vec<DeviationCut>,
+        lanes: &[usize],
+        deadline: &Deadline,
+    ) -> Option<()> {
+        let weights = &self.problem.weights;
         let first = self.prices.clone();
-        let mut lanes: Vec<usize> = (0..weights.len()).collect();
-        lanes.sort_by(|a, b| (weights[*b] * found[*b]).total_cmp(&(weights[*a] * found[*a])).then(a.cmp(b)));
         for (lane, factor) in
             lanes.iter().take(MOST_VARIED).flat_map(|lane| OTHER_WEIGHTS.map(|by| (*lane, by)))
         {
@@ -138,32 +153,47 @@ impl<'a> PriceSearch<'a> {
             others[lane] *= factor;
             self.prices.clone_from(&first);
             self.set_straight(&others);
-            self.climb(self.evaluations / SHARE_OF_A_CUT, deadline);
-            if late() {
-                return cuts;
-            }
-            cuts.push(prove(self.problem, &self.setting, &self.prices));
+            self.add_cut(cuts, deadline)?;
         }
         self.prices = first;
         self.set_straight(weights);
+        Some(())
+    }
+
+    /// Adds cuts by prices of the variances of the first lanes, each at the deviations where those before allow the least
+    /// cost; `None` at the deadline. `least` has the least deviations, and `found` those of the first cut.
+    fn add_squared(
+        &mut self,
+        cuts: &mut Vec<DeviationCut>,
+        lanes: &[usize],
+        (least, found): (&[f64], &[f64]),
+        deadline: &Deadline,
+    ) -> Option<()> {
+        let weights = &self.problem.weights;
         self.layout.spread(self.problem, &self.setting, &mut self.prices);
-        let mut aim = found.clone();
+        let mut aim = found.to_vec();
         for (squared, times) in SQUARED {
             for _ in 0..times {
                 self.set_straight(weights);
                 for lane in lanes.iter().take(squared) {
                     self.setting.lanes[*lane] = LanePrice::Squared(weights[*lane] / (2.0 * aim[*lane]));
                 }
-                self.climb(self.evaluations / SHARE_OF_A_CUT, deadline);
-                if late() {
-                    return cuts;
-                }
-                cuts.push(prove(self.problem, &self.setting, &self.prices));
-                aim = least_cost(&cuts, weights, self.ranges(least), self.most).1;
-                aim.iter_mut().zip(&found).for_each(|(x, first)| *x = x.max(LEAST_SHARE * first).max(SMALL));
+                self.add_cut(cuts, deadline)?;
+                aim = least_cost(cuts, weights, self.ranges(least), self.most).1;
+                aim.iter_mut().zip(found).for_each(|(x, first)| *x = x.max(LEAST_SHARE * first).max(SMALL));
             }
         }
-        cuts
+        Some(())
+    }
+
+    /// Raises the prices, and adds the cut that they prove; `None` at the deadline.
+    fn add_cut(&mut self, cuts: &mut Vec<DeviationCut>, deadline: &Deadline) -> Option<()> {
+        self.climb(self.evaluations / SHARE_OF_A_CUT, deadline);
+        if deadline.reached().is_some() {
+            return None;
+        }
+        cuts.push(prove(self.problem, &self.setting, &self.prices));
+        Some(())
     }
 
     /// Prices the deviations by tangents with these weights.
@@ -234,15 +264,8 @@ impl MoveProblem {
         lanes + prices.iter().zip(reserves).map(|(price, kept)| price * kept).sum::<f64>()
     }
 
-    /// The price of the reserve of each node, for each MiB, by the tangent of their deviation at these reserves. None is below 0.
+    /// The price of the reserve of each node, for each MiB, by the tangent of their deviation at these reserves.
     pub(super) fn reserve_prices(&self, reserves: &[f64]) -> Vec<f64> {
-        let n = reserves.len() as f64;
-        let mean = reserves.iter().sum::<f64>() / n;
-        let mut away: Vec<f64> = reserves.iter().map(|kept| kept - mean).collect();
-        let rest = away.iter().sum::<f64>() / n;
-        away.iter_mut().for_each(|x| *x -= rest);
-        let length = away.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let slope = if length > 1e-6 { self.of_deviation / (length * n.sqrt()) } else { 0.0 };
-        away.iter().map(|x| (self.of_sum + slope * x).max(0.0)).collect()
+        reserve_prices(reserves.to_vec(), (self.of_sum, self.of_deviation), 1e-6)
     }
 }

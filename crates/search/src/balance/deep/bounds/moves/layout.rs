@@ -1,14 +1,15 @@
-//! The prices of the bound after some moves, as one vector for the ascent, and what stays constant during it.
+//! The prices of the bound after some moves, as one vector for the ascent, and those that it leaves as they are.
 
 use std::ops::Range;
 
 use super::super::ROUNDING;
+use super::super::vectors::{centred, dot};
 use super::problem::{HomeNode, MoveProblem};
 
 /// The prices that the ascent changes: see [`PriceLayout`].
 pub(super) type Prices = [f64];
 
-/// How a cut prices the deviation of a lane.
+/// The price of the deviation of a lane in a cut.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum LanePrice {
     /// By a tangent of this price times the deviation, with one slope for each node.
@@ -40,7 +41,7 @@ struct Tangent {
     factor: f64,
 }
 
-/// What stays constant during an ascent.
+/// The part of the prices that an ascent leaves as it is.
 #[derive(Debug, Clone)]
 pub(super) struct PriceSetting {
     pub lanes: Vec<LanePrice>,
@@ -51,7 +52,7 @@ pub(super) struct PriceSetting {
     /// For each price of a state, and for the price of a move, their natural size.
     pub scale: Vec<f64>,
     pub move_scale: f64,
-    /// How far the smooth function may be below the least of two costs.
+    /// The smooth function may be below the least of two costs by about this much.
     pub blur: f64,
 }
 
@@ -111,7 +112,7 @@ impl PriceLayout {
         let tangents: Vec<Option<Tangent>> =
             (0..self.lanes).map(|lane| self.tangent(setting, prices, lane)).collect();
         for (at, node) in problem.nodes.iter().enumerate() {
-            for at_state in node.first_state..node.first_state + node.states {
+            for at_state in node.all_states() {
                 let (state, own) =
                     (&problem.states[at_state], &prices[at_state * self.width..][..self.width]);
                 let family = &prices[self.family(state.family)..][..self.width];
@@ -136,8 +137,7 @@ impl PriceLayout {
     /// the number of nodes. `None` for another price.
     fn tangent(&self, setting: &PriceSetting, prices: &Prices, lane: usize) -> Option<Tangent> {
         let LanePrice::Straight(price) = setting.lanes[lane] else { return None };
-        let mut direction: Vec<f64> = (0..self.nodes).map(|node| prices[self.node(node) + lane]).collect();
-        centre(&mut direction);
+        let mut direction = centred((0..self.nodes).map(|node| prices[self.node(node) + lane]).collect());
         let length = dot(&direction, &direction).sqrt();
         let factor = if length > f64::MIN_POSITIVE { 1.0 / length } else { 0.0 };
         direction.iter_mut().for_each(|x| *x *= factor);
@@ -179,7 +179,7 @@ impl PriceLayout {
         let all = self.family(self.families);
         gradient[self.family(0)..].fill(0.0);
         for (at, node) in problem.nodes.iter().enumerate() {
-            for state in node.first_state..node.first_state + node.states {
+            for state in node.all_states() {
                 let family = self.family(problem.states[state].family);
                 for column in 0..self.width {
                     let own = state * self.width + column;
@@ -206,11 +206,14 @@ impl PriceLayout {
                 }
             }
         }
+        self.along_tangents(setting, prices, gradient);
+    }
+
+    /// Turns the gradient by a node's slope along a tangent into that by the direction of the tangent.
+    fn along_tangents(&self, setting: &PriceSetting, prices: &Prices, gradient: &mut [f64]) {
         for lane in 0..self.lanes {
             let Some(tangent) = self.tangent(setting, prices, lane) else { continue };
-            let mut by_node: Vec<f64> =
-                (0..self.nodes).map(|node| gradient[self.node(node) + lane]).collect();
-            centre(&mut by_node);
+            let by_node = centred((0..self.nodes).map(|node| gradient[self.node(node) + lane]).collect());
             let along = dot(&by_node, &tangent.direction);
             for (node, (by_node, direction)) in by_node.iter().zip(&tangent.direction).enumerate() {
                 gradient[self.node(node) + lane] = (by_node - along * direction) * tangent.factor;
@@ -228,23 +231,10 @@ impl PriceLayout {
     ) {
         for lane in (0..self.lanes).filter(|lane| setting.lanes[*lane].is_straight()) {
             let away = |node: &HomeNode| -> f64 {
-                let states = node.first_state..node.first_state + node.states;
-                states.map(|state| gradient[state * self.width + lane]).sum()
+                node.all_states().map(|state| gradient[state * self.width + lane]).sum()
             };
             variances[lane] =
                 problem.nodes.iter().map(|node| away(node).powi(2)).sum::<f64>() / self.nodes as f64;
         }
     }
-}
-
-/// Subtracts the mean. Subtracting it twice leaves only rounding errors of small numbers.
-fn centre(numbers: &mut [f64]) {
-    for _ in 0..2 {
-        let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
-        numbers.iter_mut().for_each(|x| *x -= mean);
-    }
-}
-
-pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

@@ -3,7 +3,9 @@
 use rayon::prelude::*;
 
 use super::problem::MoveProblem;
-use super::smooth::NEGLIGIBLE;
+
+/// Exponents below this are as good as none.
+pub(super) const NEGLIGIBLE: f64 = -40.0;
 
 /// Number of states that are treated at a time, whatever the number of threads.
 const AT_ONCE: usize = 128;
@@ -86,7 +88,8 @@ impl Market {
     }
 }
 
-fn weight(least: f64, cost: f64, blur: f64) -> f64 {
+/// The weight of a cost in the smooth least of several: 1 for the least.
+pub(super) fn weight(least: f64, cost: f64, blur: f64) -> f64 {
     // A cost can be infinite.
     let exponent = (least - cost) / blur;
     if exponent > NEGLIGIBLE { exponent.exp() } else { 0.0 }

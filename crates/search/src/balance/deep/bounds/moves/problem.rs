@@ -1,8 +1,10 @@
 //! The data of the bound after some moves: what each node holds at the start, and the states that it can take.
 
+use std::ops::Range;
+
 use super::super::LaneFloor;
 use super::super::levels::{ItemKind, bundles, levels};
-use super::super::ranges::{self, RangeProblem, RoomyNode, items, roomy_nodes};
+use super::super::ranges::{LIMITS, RangeProblem, RoomyNode, average, items, roomy_nodes};
 use crate::balance::deep::terrain::Terrain;
 
 /// Maximum number of states times arrivals. Instances are bundled until they fit.
@@ -63,6 +65,13 @@ pub(super) struct NodeState {
     pub family: usize,
 }
 
+impl HomeNode {
+    /// The indices of its states.
+    pub(super) fn all_states(&self) -> Range<usize> {
+        self.first_state..self.first_state + self.states
+    }
+}
+
 impl NodeState {
     /// Returns true if the state keeps to a limit that there is.
     pub(super) fn has_price(&self, limit: usize) -> bool {
@@ -109,7 +118,8 @@ impl MoveProblem {
         let needs = levels(terrain);
         let scales: Vec<f64> = lanes.iter().map(|lane| terrain.scale(first)[lane.lane]).collect();
         let (items, item_of) = items(terrain, first, lanes, &scales, &needs)?;
-        let units = units(&items, lanes.len(), terrain.online.len() as f64);
+        let nodes = terrain.online.len() as f64;
+        let units: Vec<f64> = (0..LIMITS).map(|limit| average(&items, lanes.len() + limit, nodes)).collect();
         let costs = &ranges.costs;
         let mut problem = MoveProblem {
             weights: costs.weights.clone(),
@@ -238,20 +248,6 @@ const MOST_ROOM: f64 = 1e4;
 
 /// Factor for what residents take, as it is compared with sums that are rounded.
 const ROUNDED_UP: f64 = 1.0 + 1e-9;
-
-/// The unit in which each limit is measured: what all items take on average on one of `nodes` nodes. The amounts of the
-/// items are values of the lanes, and after them what they take of each limit.
-fn units(items: &[ItemKind], lanes: usize, nodes: f64) -> Vec<f64> {
-    let limits = items.first().map_or(0, |item| item.primary.len() - lanes);
-    let of_limit = |limit: usize| {
-        let of_item = |item: &ItemKind| {
-            item.count * ranges::roles(item).map(|(amounts, _)| amounts[lanes + limit]).sum::<f64>()
-        };
-        let all: f64 = items.iter().map(of_item).sum();
-        if all > 0.0 { all / nodes } else { 1.0 }
-    };
-    (0..limits).map(of_limit).collect()
-}
 
 /// The roles of each item, one after the other; without amounts where an item has no secondary.
 fn roles(items: &[ItemKind], needs: &[f64], lanes: usize, units: &[f64]) -> Vec<Role> {

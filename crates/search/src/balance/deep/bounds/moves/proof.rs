@@ -4,6 +4,7 @@
 use rayon::prelude::*;
 
 use super::super::ROUNDING;
+use super::super::careful::{CarefulCost, CarefulSum};
 use super::layout::{LanePrice, PriceLayout, PriceSetting, Prices};
 use super::market::ArrivalTable;
 use super::problem::{HomeNode, MoveProblem};
@@ -18,31 +19,13 @@ pub(super) struct DeviationCut {
     pub move_price: f64,
 }
 
-/// A cost, and the size of the terms that it was computed from.
-#[derive(Debug, Clone, Copy, Default)]
-struct Sized {
-    value: f64,
-    size: f64,
-}
-
-impl Sized {
-    fn add(&mut self, other: Sized) {
-        self.value += other.value;
-        self.size += other.size;
-    }
-
-    fn or(self, other: Sized) -> Sized {
-        Sized { value: self.value.min(other.value), size: self.size.max(other.size) }
-    }
-}
-
-/// What a proof knows of the prices.
+/// The prices of a proof, and the costs that follow from them.
 struct Proof<'a> {
     problem: &'a MoveProblem,
     setting: &'a PriceSetting,
     slopes: Vec<f64>,
     /// By arrival, the least cost over all places.
-    elsewhere: Vec<Sized>,
+    elsewhere: Vec<CarefulCost>,
     move_price: f64,
     shares: &'a [f64],
 }
@@ -56,16 +39,16 @@ pub(super) fn prove(problem: &MoveProblem, setting: &PriceSetting, prices: &Pric
     let shares = &prices[layout.shares()];
     let proof = Proof { problem, setting, slopes, elsewhere, move_price, shares };
     let nodes = problem.nodes.par_iter().zip(&setting.reserve);
-    let nodes: Vec<Sized> = nodes.map(|(node, reserve)| proof.node(node, *reserve)).collect();
-    let mut sum = Sized::default();
-    nodes.into_iter().for_each(|node| sum.add(node));
-    DeviationCut { lanes: setting.lanes.clone(), value: sum.value - ROUNDING * sum.size, move_price }
+    let nodes: Vec<CarefulCost> = nodes.map(|(node, reserve)| proof.node(node, *reserve)).collect();
+    let mut sum = CarefulSum::default();
+    nodes.iter().for_each(|node| sum.add(node.value, node.size));
+    DeviationCut { lanes: setting.lanes.clone(), value: sum.lower(), move_price }
 }
 
 /// By arrival, the least cost over all states that allow it.
-fn elsewhere(problem: &MoveProblem, slopes: &[f64]) -> Vec<Sized> {
+fn elsewhere(problem: &MoveProblem, slopes: &[f64]) -> Vec<CarefulCost> {
     let (table, width) = (ArrivalTable::of(problem), problem.width());
-    let mut least = vec![Sized { value: f64::INFINITY, size: 0.0 }; problem.arrivals.len()];
+    let mut least = vec![CarefulCost::NEVER; problem.arrivals.len()];
     let (mut costs, mut largest) = (Vec::new(), vec![0.0_f64; width]);
     for (state, slopes) in problem.states.iter().zip(slopes.chunks_exact(width)) {
         costs.clear();
@@ -82,19 +65,18 @@ fn elsewhere(problem: &MoveProblem, slopes: &[f64]) -> Vec<Sized> {
 
 impl Proof<'_> {
     /// The least cost of a node over its states.
-    fn node(&self, node: &HomeNode, reserve: f64) -> Sized {
-        let states =
-            (node.first_state..node.first_state + node.states).map(|at| self.state(node, at, reserve));
-        states.reduce(Sized::or).unwrap_or_default()
+    fn node(&self, node: &HomeNode, reserve: f64) -> CarefulCost {
+        let states = node.all_states().map(|at| self.state(node, at, reserve));
+        states.reduce(CarefulCost::or).unwrap_or_default()
     }
 
     /// The cost of a node in one of its states.
-    fn state(&self, node: &HomeNode, at: usize, reserve: f64) -> Sized {
+    fn state(&self, node: &HomeNode, at: usize, reserve: f64) -> CarefulCost {
         let (state, width, lanes) =
             (&self.problem.states[at], self.problem.width(), self.problem.weights.len());
         let slopes = &self.slopes[at * width..][..width];
-        let mut sum = Sized::default();
-        let mut add = |term: f64| sum.add(Sized { value: term, size: term.abs() });
+        let mut sum = CarefulCost::default();
+        let mut add = |term: f64| sum = sum.and(CarefulCost::of(term));
         add(reserve.max(0.0) * state.level);
         for ((slope, offset), price) in slopes.iter().zip(&node.offset).zip(&self.setting.lanes) {
             add(slope * offset);
@@ -110,26 +92,19 @@ impl Proof<'_> {
         for (of, resident) in node.residents.iter().enumerate() {
             let leave = self.leave(node, of);
             let stays = self.problem.roles[resident.role].need < state.next;
-            sum.add(if stays { leave.or(self.stay(node, of, slopes)) } else { leave });
+            let amounts = &self.problem.roles[resident.role].amounts;
+            let cost = if stays { leave.or(CarefulCost::paid(amounts, slopes.iter())) } else { leave };
+            sum = sum.and(cost);
         }
         sum
     }
 
-    /// The cost of a resident that stays.
-    fn stay(&self, node: &HomeNode, of: usize, slopes: &[f64]) -> Sized {
-        let amounts = &self.problem.roles[node.residents[of].role].amounts;
-        let parts = || amounts.iter().zip(slopes).map(|(amount, slope)| amount * slope);
-        Sized { value: parts().sum(), size: parts().map(f64::abs).sum() }
-    }
-
     /// The least cost of a resident that leaves.
-    fn leave(&self, node: &HomeNode, of: usize) -> Sized {
+    fn leave(&self, node: &HomeNode, of: usize) -> CarefulCost {
         let resident = &node.residents[of];
         let of_primary = self.shares[resident.mobile].clamp(0.0, 1.0);
         let paid = self.move_price * self.problem.share(resident.mobile, resident.is_secondary, of_primary);
-        let mut cost = self.elsewhere[self.problem.roles[resident.role].arrival];
-        cost.add(Sized { value: paid, size: paid });
-        cost
+        self.elsewhere[self.problem.roles[resident.role].arrival].and(CarefulCost::of(paid))
     }
 }
 

@@ -5,12 +5,10 @@
 
 use rayon::prelude::*;
 
-use super::layout::{PriceLayout, PriceSetting, Prices, dot};
-use super::market::Market;
+use super::super::vectors::dot;
+use super::layout::{PriceLayout, PriceSetting, Prices};
+use super::market::{Market, NEGLIGIBLE, weight};
 use super::problem::{HomeNode, MoveProblem};
-
-/// Exponents below this are as good as none.
-pub(super) const NEGLIGIBLE: f64 = -40.0;
 
 /// The relaxed placement where the smooth function has its value.
 pub(super) struct Blurred {
@@ -33,7 +31,7 @@ struct Evaluation<'a> {
     squares: Vec<f64>,
 }
 
-/// What an evaluation finds for one node.
+/// The smooth least cost of one node, with the parts of the gradient and of the placement.
 struct NodeAnswer {
     value: f64,
     level: f64,
@@ -205,11 +203,7 @@ impl Evaluation<'_> {
 /// The smooth least of some costs, and the share of each.
 fn blurred_least(costs: &[f64], blur: f64) -> (f64, Vec<f64>) {
     let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
-    let weight = |cost: &f64| {
-        let exponent = (least - cost) / blur;
-        if exponent < NEGLIGIBLE { 0.0 } else { exponent.exp() }
-    };
-    let weights: Vec<f64> = costs.iter().map(weight).collect();
+    let weights: Vec<f64> = costs.iter().map(|cost| weight(least, *cost, blur)).collect();
     let sum: f64 = weights.iter().sum();
     (least - blur * sum.ln(), weights.into_iter().map(|weight| weight / sum).collect())
 }

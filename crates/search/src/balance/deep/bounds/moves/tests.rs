@@ -195,7 +195,7 @@ impl Case {
     }
 }
 
-/// What a cut bounds.
+/// The bound of a cut at some deviations.
 fn priced(setting: &PriceSetting, problem: &MoveProblem, figures: &Figures) -> f64 {
     let lane = |(price, deviation): (&LanePrice, &f64)| match price {
         LanePrice::Straight(price) => price * deviation,

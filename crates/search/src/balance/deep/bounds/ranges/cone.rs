@@ -8,7 +8,7 @@ use clarabel::solver::SupportedConeT::{NonnegativeConeT, SecondOrderConeT, ZeroC
 
 use super::super::levels::ItemKind;
 use super::super::program::{ProgramRows, ProgramSolution};
-use super::figures::{Range, roles};
+use super::figures::{Range, average, roles};
 use super::nodes::FixedClass;
 use super::prices::{RangeBox, RangePrices};
 use super::problem::RangeProblem;
@@ -126,7 +126,7 @@ impl RangeProgram<'_> {
         self.shares.len() + place
     }
 
-    /// What arrives at a place, in the unit of the figure.
+    /// The amount that arrives at a place, in the unit of the figure.
     fn arrival(&self, figure: usize, place: usize) -> usize {
         self.node(self.places()) + figure * self.places() + place
     }
@@ -267,10 +267,7 @@ impl RangeProgram<'_> {
         if figure < self.lanes() {
             return unit(within.deviations[figure].high).sqrt();
         }
-        let of_item =
-            |item: &ItemKind| item.count * roles(item).map(|(amounts, _)| amounts[figure]).sum::<f64>();
-        let all: f64 = self.problem.items.iter().map(of_item).sum();
-        if all > 0.0 { all / self.problem.nodes } else { 1.0 }
+        average(&self.problem.items, figure, self.problem.nodes)
     }
 
     fn nothing_is_negative(&self, rows: &mut ProgramRows) {

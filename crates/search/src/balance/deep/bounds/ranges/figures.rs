@@ -4,7 +4,7 @@ use super::super::levels::ItemKind;
 use crate::balance::deep::terrain::Terrain;
 
 /// Number of limits: disk, virtual CPUs and spindles.
-pub(super) const LIMITS: usize = 3;
+pub(in super::super) const LIMITS: usize = 3;
 
 /// Amounts of a lane and of a limit are proportional if their ratios differ by less than this share.
 const EQUAL_RATIOS: f64 = 1e-9;
@@ -103,7 +103,7 @@ impl NodeFigures {
 }
 
 /// The amounts of an item in each of its roles; true for the secondary.
-pub(in super::super) fn roles(item: &ItemKind) -> impl Iterator<Item = (&[f64], bool)> {
+pub(super) fn roles(item: &ItemKind) -> impl Iterator<Item = (&[f64], bool)> {
     let secondary = item.secondary.as_deref().map(|amounts| (amounts, true));
     [(item.primary.as_slice(), false)].into_iter().chain(secondary)
 }
@@ -131,6 +131,14 @@ fn total(items: &[ItemKind], figure: usize) -> Range {
         }
     }
     Range { low: total.low * ROUNDED_UP, high: total.high * ROUNDED_UP }
+}
+
+/// The amount of a figure that all items bring to one of `nodes` nodes on average, as the unit of the figure; 1 if they bring
+/// none.
+pub(in super::super) fn average(items: &[ItemKind], figure: usize, nodes: f64) -> f64 {
+    let of_item = |item: &ItemKind| item.count * roles(item).map(|(amounts, _)| amounts[figure]).sum::<f64>();
+    let all: f64 = items.iter().map(of_item).sum();
+    if all > 0.0 { all / nodes } else { 1.0 }
 }
 
 /// The largest amount of a lane, by its size, for one unit of a limit; `None` if they are not proportional.

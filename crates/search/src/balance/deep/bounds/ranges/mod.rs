@@ -13,7 +13,7 @@ mod prices;
 mod problem;
 
 pub(super) use boxes::least;
-pub(super) use figures::roles;
+pub(super) use figures::{LIMITS, average};
 pub(super) use nodes::{RoomyNode, roomy_nodes};
 pub(super) use problem::{RangeProblem, items};
 

@@ -1,7 +1,7 @@
 //! Proof of a bound for a box of ranges: for any prices, no placement in the box costs less than what this module
 //! computes. Prices that are far from the best ones give a weak bound, not a wrong one.
 
-use super::super::careful::CarefulSum;
+use super::super::careful::{CarefulCost, CarefulSum};
 use super::super::levels::ItemKind;
 use super::figures::{Range, roles};
 use super::nodes::{Crowd, LoadedKind};
@@ -82,16 +82,6 @@ fn add_range(sum: &mut CarefulSum, Range { low, high }: Range, price: f64) {
     sum.add(-most, (price * low).abs() + (price * high).abs());
 }
 
-/// A cost, and the size of the terms that it was computed from.
-#[derive(Debug, Clone, Copy)]
-struct Cost {
-    value: f64,
-    size: f64,
-}
-
-/// A cost that is never the least.
-const NEVER: Cost = Cost { value: f64::INFINITY, size: 0.0 };
-
 /// The costs of nodes and items at each level, by some prices.
 struct PricedLevels<'a> {
     problem: &'a RangeProblem,
@@ -99,35 +89,34 @@ struct PricedLevels<'a> {
     /// By level, what a node costs with it, apart from its values.
     levels: Vec<f64>,
     /// By item, for its primary and its secondary, the costs at each level; infinite where the level is too low.
-    items: Vec<[Vec<Cost>; 2]>,
+    items: Vec<[Vec<CarefulCost>; 2]>,
     /// By item and role, the least of these costs.
-    least: Vec<[Cost; 2]>,
+    least: Vec<[CarefulCost; 2]>,
 }
 
 impl<'a> PricedLevels<'a> {
     fn of(problem: &'a RangeProblem, prices: &'a RangePrices, levels: Vec<f64>) -> PricedLevels<'a> {
         let cost = |amounts: &[f64], level: usize| {
-            let parts = || amounts.iter().zip(&prices.slopes).map(|(amount, slopes)| amount * slopes[level]);
-            Cost { value: parts().sum(), size: parts().map(f64::abs).sum() }
+            CarefulCost::paid(amounts, prices.slopes.iter().map(|slopes| &slopes[level]))
         };
         let of_item = |item: &ItemKind| {
             let mut costs = [Vec::new(), Vec::new()];
             for (amounts, is_secondary) in roles(item) {
                 let at_level = |level: usize| {
-                    if is_secondary && level > item.level { NEVER } else { cost(amounts, level) }
+                    if is_secondary && level > item.level { CarefulCost::NEVER } else { cost(amounts, level) }
                 };
                 costs[usize::from(is_secondary)] = (0..levels.len()).map(at_level).collect();
             }
             costs
         };
-        let items: Vec<[Vec<Cost>; 2]> = problem.items.iter().map(of_item).collect();
+        let items: Vec<[Vec<CarefulCost>; 2]> = problem.items.iter().map(of_item).collect();
         let least = items.iter().map(|roles| [least_of(&roles[0]), least_of(&roles[1])]).collect();
         PricedLevels { problem, prices, levels, items, least }
     }
 
     /// Adds the nodes of a kind, each at the level where it costs least.
     fn add_nodes(&self, sum: &mut CarefulSum, kind: &LoadedKind) {
-        let mut least = NEVER;
+        let mut least = CarefulCost::NEVER;
         for level in 0..self.levels.len() {
             least = least.or(self.node(kind, &kind.arrivals, level, None));
             let Some(crowd) = &kind.crowd else { continue };
@@ -140,9 +129,15 @@ impl<'a> PricedLevels<'a> {
     }
 
     /// The cost of a node at a level, less what the arrivals pay. Another slope can take the place of that of one figure.
-    fn node(&self, kind: &LoadedKind, arrivals: &[Range], level: usize, other: Option<(usize, f64)>) -> Cost {
+    fn node(
+        &self,
+        kind: &LoadedKind,
+        arrivals: &[Range],
+        level: usize,
+        other: Option<(usize, f64)>,
+    ) -> CarefulCost {
         let of_level = self.levels[level];
-        let mut cost = Cost { value: of_level, size: of_level.abs() };
+        let mut cost = CarefulCost::of(of_level);
         for (figure, range) in arrivals.iter().enumerate() {
             let slope =
                 other.filter(|other| other.0 == figure).map_or(self.prices.slopes[figure][level], |o| o.1);
@@ -152,7 +147,13 @@ impl<'a> PricedLevels<'a> {
     }
 
     /// The least of a figure's priced square less what the arrivals pay, if these are in a range.
-    fn response(&self, kind: &LoadedKind, figure: usize, Range { low, high }: Range, slope: f64) -> Cost {
+    fn response(
+        &self,
+        kind: &LoadedKind,
+        figure: usize,
+        Range { low, high }: Range,
+        slope: f64,
+    ) -> CarefulCost {
         let (price, mean, fixed) = match self.problem.means.get(figure) {
             Some(mean) => (self.prices.variances[figure].max(0.0), *mean, kind.fixed[figure]),
             None => (0.0, 0.0, 0.0),
@@ -161,12 +162,12 @@ impl<'a> PricedLevels<'a> {
         let at = if lowest.is_nan() { low } else { lowest.clamp(low, high) };
         let (square, paid) = (price * (fixed + at - mean).powi(2), slope * at);
         let size = price * (fixed.abs() + at.abs() + mean.abs()).powi(2);
-        Cost { value: square - paid, size: size + paid.abs() }
+        CarefulCost { value: square - paid, size: size + paid.abs() }
     }
 
     /// The cost of a node that keeps some of its items beyond the limit of a figure. Nothing else adds to the figure, so
     /// any slope gives a bound. The best of some counts.
-    fn crowded(&self, kind: &LoadedKind, crowd: &Crowd, level: usize, figure: usize) -> Cost {
+    fn crowded(&self, kind: &LoadedKind, crowd: &Crowd, level: usize, figure: usize) -> CarefulCost {
         let own = self.prices.slopes[figure][level];
         let steepness = self.problem.means.get(figure).map(|mean| {
             let price = self.prices.variances[figure].max(0.0);
@@ -175,7 +176,7 @@ impl<'a> PricedLevels<'a> {
                 .map(|ends| ends.map(|at| 2.0 * price * (kind.fixed[figure] + at - mean)))
         });
         let ends = steepness.into_iter().flatten().flatten();
-        let mut best: Option<Cost> = None;
+        let mut best: Option<CarefulCost> = None;
         for slope in [own, 0.0].into_iter().chain(ends) {
             let mut cost = self.node(kind, &crowd.arrivals, level, Some((figure, slope)));
             for (item, is_secondary) in &crowd.items {
@@ -185,22 +186,29 @@ impl<'a> PricedLevels<'a> {
                 best = Some(cost);
             }
         }
-        best.unwrap_or(NEVER)
+        best.unwrap_or(CarefulCost::NEVER)
     }
 
     /// The cost of an item at a level with another slope of a figure, less its least cost. It is never above 0, as the item
     /// may be elsewhere.
-    fn gain(&self, item: usize, is_secondary: bool, level: usize, (figure, slope): (usize, f64)) -> Cost {
-        let none = Cost { value: 0.0, size: 0.0 };
+    fn gain(
+        &self,
+        item: usize,
+        is_secondary: bool,
+        level: usize,
+        (figure, slope): (usize, f64),
+    ) -> CarefulCost {
         let costs = &self.items[item][usize::from(is_secondary)];
-        let Some(here) = costs.get(level).filter(|here| here.value.is_finite()) else { return none };
+        let Some(here) = costs.get(level).filter(|here| here.value.is_finite()) else {
+            return CarefulCost::default();
+        };
         let least = self.least[item][usize::from(is_secondary)];
         let kind = &self.problem.items[item];
         let amounts = if is_secondary { kind.secondary.as_ref() } else { Some(&kind.primary) };
         let amount = amounts.map_or(0.0, |amounts| amounts[figure]);
         let other = (slope - self.prices.slopes[figure][level]) * amount;
         let size = (slope * amount).abs() + least.size + here.size;
-        Cost { value: (here.value + other - least.value).min(0.0), size }
+        CarefulCost { value: (here.value + other - least.value).min(0.0), size }
     }
 
     /// Adds the items, each at the level where it costs least.
@@ -214,19 +222,7 @@ impl<'a> PricedLevels<'a> {
     }
 }
 
-impl Cost {
-    /// The sum of two costs.
-    fn and(self, other: Cost) -> Cost {
-        Cost { value: self.value + other.value, size: self.size + other.size }
-    }
-
-    /// The smaller of two costs, with the larger size.
-    fn or(self, other: Cost) -> Cost {
-        Cost { value: self.value.min(other.value), size: self.size.max(other.size) }
-    }
-}
-
 /// The least of some costs, with the size of the largest.
-fn least_of(costs: &[Cost]) -> Cost {
-    costs.iter().copied().fold(NEVER, Cost::or)
+fn least_of(costs: &[CarefulCost]) -> CarefulCost {
+    costs.iter().copied().fold(CarefulCost::NEVER, CarefulCost::or)
 }

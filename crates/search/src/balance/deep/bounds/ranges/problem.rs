@@ -24,7 +24,7 @@ pub(in super::super) struct RangeProblem {
     pub(super) limits: usize,
 }
 
-/// What deviations and reserves cost.
+/// The weights and the least values of deviations and reserves.
 #[derive(Debug, Clone)]
 pub(in super::super) struct RangeCosts {
     /// For each lane, the weight of its deviation.
