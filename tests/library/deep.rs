@@ -3,7 +3,7 @@
 use crate::common::clusters::cases;
 use crate::placements::{case, visit_all};
 use htools::load::merge::{MergeOptions, finish, merge};
-use htools::model::{Cluster, Draft, Mib, NodeIdx};
+use htools::model::{Cluster, Draft, Instance, Mib, NodeIdx, Placement};
 use htools::plan::checker::{CheckOptions, check, check_scores};
 use htools::score::Board;
 use htools::search::balance::deep::headway::{DeepWatch, SearchProgress};
@@ -12,13 +12,23 @@ use htools::search::balance::deep::{Deep, DeepOptions, search};
 use htools::search::{BalanceOptions, Deadline};
 use proptest::prelude::*;
 
-/// Smallest score of all placements that can be reached, by the number of moved instances, with one move per
-/// instance; none if there are too many.
-fn optimum(cluster: &Cluster, nodes: &[NodeIdx], options: &BalanceOptions) -> Option<Vec<f64>> {
-    let mut best = vec![f64::INFINITY];
+/// The scores of all placements that can be reached with one move per instance.
+struct Optimum {
+    /// Smallest score by the number of moved instances.
+    by_moves: Vec<f64>,
+    /// Data to move in MiB and score of each placement.
+    all: Vec<(i64, f64)>,
+}
+
+/// The scores of all placements that can be reached; none if there are too many.
+fn optimum(cluster: &Cluster, nodes: &[NodeIdx], options: &BalanceOptions) -> Option<Optimum> {
+    let (mut best, mut all) = (vec![f64::INFINITY], Vec::new());
     let mut see = |draft: &Draft, moved: usize| {
         best.resize(best.len().max(moved + 1), f64::INFINITY);
-        best[moved] = best[moved].min(Board::new(draft, nodes).score());
+        let score = Board::new(draft, nodes).score();
+        best[moved] = best[moved].min(score);
+        let data = |i: &Instance| data(cluster, i, draft.instance(i.idx).placement());
+        all.push((cluster.instances.iter().map(data).sum(), score));
     };
     if !visit_all(cluster, nodes, options, &mut see) {
         return None;
@@ -26,7 +36,30 @@ fn optimum(cluster: &Cluster, nodes: &[NodeIdx], options: &BalanceOptions) -> Op
     for k in 1..best.len() {
         best[k] = best[k].min(best[k - 1]);
     }
-    Some(best)
+    Some(Optimum { by_moves: best, all })
+}
+
+/// Data to move until an instance has its new placement: a disk for each new node, and the memory for each live migration.
+/// A mirrored instance migrates to its secondary, so an instance that keeps its secondary migrates twice.
+fn data(cluster: &Cluster, instance: &Instance, to: Placement) -> i64 {
+    let home = instance.placement();
+    let (disk, mem) = (instance.disk.0, instance.mem_in_use().0);
+    if home == to {
+        return 0;
+    }
+    let Some(new) = to.secondary else {
+        return if instance.template.is_movable() { mem } else { disk };
+    };
+    let known = |node: NodeIdx| node == home.primary || Some(node) == home.secondary;
+    let copies = i64::from(!known(to.primary)) + i64::from(!known(new));
+    let migrations = if to.primary == home.primary {
+        0
+    } else if to.secondary == home.secondary || (copies == 2 && cluster.node(home.primary).spec.offline) {
+        2
+    } else {
+        1
+    };
+    copies * disk + migrations * mem
 }
 
 /// Number of comparisons with the optimum for a number of moves: all, optimum found, and missed by more than one
@@ -74,7 +107,7 @@ fn against_brute_force(
     for group in &cluster.groups {
         let nodes = cluster.nodes_of(group.idx).to_vec();
         let Some(best) = optimum(cluster, &nodes, options) else { continue };
-        if !best[0].is_finite() {
+        if !best.by_moves[0].is_finite() {
             continue;
         }
         let deep = DeepOptions { effort: 32_000, streams: 4, ..DeepOptions::of(cluster, &nodes) };
@@ -86,8 +119,8 @@ fn against_brute_force(
             DeepWatch { deadline: &Deadline::never(), headway: &SearchProgress::default() },
         );
         plans_hold(cluster, &nodes, options, &found)?;
-        bounds_hold_within_a_limit(cluster, &nodes, options, &best)?;
-        for (moves, best) in best.iter().enumerate() {
+        bounds_hold_within_limits(cluster, &nodes, options, &best)?;
+        for (moves, best) in best.by_moves.iter().enumerate() {
             let point = found.line.iter().rfind(|p| p.moves <= moves).unwrap();
             let near = 1e-9 * best.abs().max(1.0);
             hits.all += 1;
@@ -102,26 +135,30 @@ fn against_brute_force(
     Ok(())
 }
 
-/// A limit on moves has bounds of its own.
-fn bounds_hold_within_a_limit(
+/// Limits on moves and on data have bounds of their own.
+fn bounds_hold_within_limits(
     cluster: &Cluster,
     nodes: &[NodeIdx],
     options: &BalanceOptions,
-    best: &[f64],
+    best: &Optimum,
 ) -> Result<(), TestCaseError> {
-    let most = best.len() / 2;
-    let deep = DeepOptions {
-        effort: 500,
-        streams: 1,
-        max_moves: Some(most as u64),
-        ..DeepOptions::of(cluster, nodes)
-    };
+    let most = best.by_moves.len() / 2;
+    let least = DeepOptions { effort: 500, streams: 1, ..DeepOptions::of(cluster, nodes) };
     let watch = DeepWatch { deadline: &Deadline::never(), headway: &SearchProgress::default() };
+    let deep = DeepOptions { max_moves: Some(most as u64), ..least.clone() };
     let found = search(cluster, nodes, options, &deep, watch);
-    for (moves, best) in best.iter().enumerate().take(most + 1) {
+    for (moves, best) in best.by_moves.iter().enumerate().take(most + 1) {
         let (near, bound) = (1e-9 * best.abs().max(1.0), found.bounds.after(moves));
         prop_assert!(bound <= best + near, "bound {bound} above {best} with {moves} of {most} moves");
     }
+    let largest = best.all.iter().map(|(data, _)| *data).max().unwrap_or_default();
+    let most = largest * (best.all.len() % 3) as i64 / 4;
+    let deep = DeepOptions { max_data: Some(Mib(most)), ..least };
+    let found = search(cluster, nodes, options, &deep, watch);
+    let within = best.all.iter().filter(|(data, _)| *data <= most).map(|(_, score)| *score);
+    let best = within.fold(f64::INFINITY, f64::min);
+    let (near, bound) = (1e-9 * best.abs().max(1.0), found.bound());
+    prop_assert!(bound <= best + near, "bound {bound} above {best} with {most} MiB");
     Ok(())
 }
 

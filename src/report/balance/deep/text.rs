@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::model::number::{counted, fixed};
 use crate::model::{Cluster, Concession, InstanceIdx, Mib, Step};
 use crate::report::balance::components::score;
+use crate::report::form::amount::amount;
 use crate::report::form::table::{Align, Table};
 use crate::report::why::words::{hold_words, rule_name};
 use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
@@ -73,6 +74,18 @@ pub(crate) fn gap(score: f64, bound: f64) -> f64 {
     }
 }
 
+/// The limits of the search after the word placement: ` after 12 moves of at most 100 GiB`.
+fn within_limits(found: &Deep) -> String {
+    match (found.allowed, found.data_limit) {
+        (None, None) => String::new(),
+        (Some(moves), None) => format!(" after {}", counted(moves, "move")),
+        (None, Some(data)) => format!(" after moves of at most {}", amount(data.most)),
+        (Some(moves), Some(data)) => {
+            format!(" after {} of at most {}", counted(moves, "move"), amount(data.most))
+        }
+    }
+}
+
 fn gain(found: &Deep, plan: &DeepPlan) -> Vec<String> {
     let reached = plan.last.score();
     let least = found.bound();
@@ -81,7 +94,7 @@ fn gain(found: &Deep, plan: &DeepPlan) -> Vec<String> {
         (false, true) => format!(
             "Score {}; no placement{} is below {} (gap {} %)",
             score(reached),
-            found.allowed.map_or_else(String::new, |most| format!(" after {}", counted(most, "move"))),
+            within_limits(found),
             score(least),
             fixed(gap(reached, least), 1)
         ),

@@ -91,6 +91,15 @@ pub struct LinePoint {
     pub placements: Vec<(InstanceIdx, Placement)>,
 }
 
+/// A limit on the data to move.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DataLimit {
+    /// Maximum amount of data: copied disks and migrated memory.
+    pub most: Mib,
+    /// Lower bound of the score of any placement within the limit.
+    pub bound: f64,
+}
+
 /// Result of a deep search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Deep {
@@ -106,6 +115,8 @@ pub struct Deep {
     pub floor: f64,
     /// Maximum number of moved instances, if it is limited.
     pub allowed: Option<usize>,
+    /// The limit on the data to move, if there is one.
+    pub data_limit: Option<DataLimit>,
     /// Lower bounds by number of moved instances.
     pub bounds: MoveLine,
     /// Minimum gain in score that was required for each moved instance.
@@ -122,9 +133,10 @@ impl Deep {
         &self.line[self.chosen]
     }
 
-    /// Lower bound of the score of any placement within the limit on moved instances.
+    /// Lower bound of the score of any placement within the limits on moved instances and on data.
     pub fn bound(&self) -> f64 {
-        self.allowed.map_or(self.floor, |most| self.bounds.after(most))
+        let of_moves = self.allowed.map_or(self.floor, |most| self.bounds.after(most));
+        self.data_limit.map_or(of_moves, |limit| limit.bound.max(of_moves))
     }
 
     /// Score of a point of the line plus the cost of its moves; less is better.
@@ -182,13 +194,18 @@ fn search_within_pool(
     let limited = allowed.filter(|_| sane).map(|most| {
         let mut line = bounds::line(&terrain, floor, most, deadline);
         if let Some(prepared) = &prepared {
-            prepared.tighten(&terrain, &mut line, most, deadline);
+            prepared.tighten(&terrain, &mut line, (most, None), deadline);
         }
         line
     });
+    let data_limit = deep
+        .max_data
+        .filter(|_| sane)
+        .map(|most| DataLimit { most, bound: bounds::within_data(&terrain, floor, most.0, deadline) });
     let deviations = home.deviations();
     let mut evaluations = 0;
-    headway.begin(deep.effort, limited.as_ref().zip(allowed).map_or(floor, |(line, most)| line.after(most)));
+    let of_moves = limited.as_ref().zip(allowed).map_or(floor, |(line, most)| line.after(most));
+    headway.begin(deep.effort, data_limit.map_or(of_moves, |limit| limit.bound.max(of_moves)));
     if sane && limits.moves > 0 {
         let scale = Scale::of(&mut home.clone());
         evaluations = rounds(&home, deep, &scale, deviations, &limits, &mut archive, watch);
@@ -209,6 +226,9 @@ fn search_within_pool(
     };
     let best = line.iter().map(|point| point.score).fold(f64::INFINITY, f64::min);
     if let Some(prepared) = prepared.filter(|_| floor < best && deadline.reached().is_none()) {
+        if let Some(most) = allowed {
+            prepared.tighten(&terrain, &mut bounds, (most, Some(best)), deadline);
+        }
         floor = floor.max(prepared.bound(best, deadline));
         bounds.raise(floor);
     }
@@ -217,8 +237,18 @@ fn search_within_pool(
         point.bound = bounds.after(point.moves).min(point.score);
     }
     let stopped = deadline.reached();
-    let mut found =
-        Deep { initial, line, chosen: 0, floor, allowed, bounds, move_cost, evaluations, stopped };
+    let mut found = Deep {
+        initial,
+        line,
+        chosen: 0,
+        floor,
+        allowed,
+        data_limit,
+        bounds,
+        move_cost,
+        evaluations,
+        stopped,
+    };
     let worth = |at: &usize| found.worth(*at);
     found.chosen = (0..found.line.len()).min_by(|a, b| worth(a).total_cmp(&worth(b))).unwrap_or_default();
     found

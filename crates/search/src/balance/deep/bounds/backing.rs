@@ -96,11 +96,11 @@ impl Backing {
         Backing { nodes: terrain.online.iter().map(node).collect(), others }
     }
 
-    /// Lower bound of the sum of the prices of all reserves, plus `price` minus the gain for each instance that moves,
-    /// over all sets of such instances. `reserve_prices` has the price of a reserve of 1 by online node, none below 0;
-    /// `gains` is by mobile.
-    pub(super) fn respond(&self, reserve_prices: &[f64], gains: &[f64], price: f64) -> Response {
-        let of_node = |(node, weight): (&BackingNode, &f64)| node.respond(*weight, gains, price);
+    /// Lower bound of the sum of the prices of all reserves and of the costs of the instances that move, over all sets of such
+    /// instances. `reserve_prices` has the price of a reserve of 1 by online node, none below 0; `costs` is by mobile, with
+    /// costs below 0 for gains.
+    pub(super) fn respond(&self, reserve_prices: &[f64], costs: &[f64]) -> Response {
+        let of_node = |(node, weight): (&BackingNode, &f64)| node.respond(*weight, costs);
         let nodes: Vec<NodeResponse> = self.nodes.par_iter().zip(reserve_prices).map(of_node).collect();
         let mut all = Response { value: 0.0, size: 0.0, moved: Vec::new(), reserves: Vec::new() };
         for node in nodes {
@@ -110,7 +110,7 @@ impl Backing {
             all.reserves.push(node.reserve);
         }
         for mobile in &self.others {
-            let cost = price - gains[*mobile as usize];
+            let cost = costs[*mobile as usize];
             if cost < 0.0 {
                 all.value += cost;
                 all.size += cost.abs();
@@ -123,8 +123,8 @@ impl Backing {
 
 impl BackingNode {
     /// The least cost: the reserve, priced with `weight`, and the moves that make it so small.
-    fn respond(&self, weight: f64, gains: &[f64], price: f64) -> NodeResponse {
-        let ladders: Vec<Ladder> = self.pairs.iter().map(|pair| pair.ladder(gains, price)).collect();
+    fn respond(&self, weight: f64, costs: &[f64]) -> NodeResponse {
+        let ladders: Vec<Ladder> = self.pairs.iter().map(|pair| pair.ladder(costs)).collect();
         // The pair with the largest rest is what the node keeps. Only moves of that pair make it less.
         let mut largest: BinaryHeap<(OrderedFloat<f64>, usize, usize)> = ladders
             .iter()
@@ -164,11 +164,11 @@ impl BackingNode {
 
 impl NodePair {
     /// The choices that are worth looking at: the rest falls and the cost rises from each to the next.
-    fn ladder(&self, gains: &[f64], price: f64) -> Ladder {
+    fn ladder(&self, costs: &[f64]) -> Ladder {
         let mut first = PairChoice { rest: self.fixed, cost: 0.0, moved: 0 };
         let mut kept: SmallVec<[(usize, f64, f64); 4]> = SmallVec::new();
         for (at, (mobile, need)) in self.members.iter().enumerate() {
-            let cost = price - gains[*mobile as usize];
+            let cost = costs[*mobile as usize];
             if cost <= 0.0 {
                 first.cost += cost;
                 first.moved |= 1 << at.min(31);

@@ -18,7 +18,7 @@ use crate::Deadline;
 use level::{LaneColumn, least_deviation};
 use levels::LevelProblem;
 use ranges::RangeProblem;
-pub(crate) use tangent::{MoveLine, line};
+pub(crate) use tangent::{MoveLine, line, within_data};
 
 /// Margin for rounding, as a share of a bound: many times the error in sums over 10,000 nodes.
 const ROUNDING: f64 = 1e-11;
@@ -99,16 +99,18 @@ impl ScoreFloor {
         sum + keys - ROUNDING * (sum.abs() + keys.abs())
     }
 
-    /// Raises the bounds for up to `most` moves by prices for single nodes. At the deadline the search for them ends early.
+    /// Raises the bounds for up to `most` moves by prices for single nodes. Clusters with few nodes need no score of a known
+    /// placement; those with many need one. At the deadline the search for prices ends early.
     pub(crate) fn tighten(
         &self,
         terrain: &Terrain<'_>,
         line: &mut MoveLine,
-        most: usize,
+        (most, known): (usize, Option<f64>),
         deadline: &Deadline,
     ) {
         if let Some(ranges) = &self.ranges {
-            moves::tighten(terrain, (&self.lanes, ranges), self.others + self.keys, line, most, deadline);
+            let rest = self.others + self.keys;
+            moves::tighten(terrain, (&self.lanes, ranges), (rest, known), line, most, deadline);
         }
     }
 }

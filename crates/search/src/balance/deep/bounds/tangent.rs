@@ -1,5 +1,7 @@
-//! Lower bounds by number of moves: the score lies above each of its tangents, and along a tangent the gains of
-//! the instances are independent.
+//! Lower bounds by number of moves, and by amount of data: the score lies above each of its tangents, and along a tangent
+//! the gains of the instances are independent.
+
+mod choices;
 
 use rayon::prelude::*;
 
@@ -8,7 +10,8 @@ use super::vectors::{centred, reserve_prices};
 use super::{ROUNDING, rising_weight};
 use crate::Deadline;
 use crate::balance::deep::arrangement::Arrangement;
-use crate::balance::deep::terrain::{NOWHERE, Seat, SlotStanding, Terrain};
+use crate::balance::deep::terrain::{Seat, SlotStanding, Terrain};
+use choices::{CheapestNodes, Choice};
 
 /// Lower bounds by number of moved instances.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,17 +87,31 @@ struct TangentData<'t> {
     of_deviation: f64,
 }
 
-/// The cheapest online node for a primary and for a secondary along a tangent, with the cost there.
-type CheapestNodes = [Option<(f64, u32)>; 2];
-
-/// A tangent: its value at the start, and the largest gain of each mobile along it.
+/// A tangent.
 struct TangentGains {
     /// Value at the start, without the reserves.
     value: f64,
-    /// For each mobile, the largest gain without reserves, and the seat that gives it.
-    gains: Vec<(f64, Seat)>,
+    /// By online node and lane, the derivative of the score times the scale.
+    slopes: Vec<f64>,
+    /// For each kind of mobiles, the nodes where its roles cost least.
+    cheapest: Vec<CheapestNodes>,
     /// For each online node, the price of its reserve.
     reserve_prices: Vec<f64>,
+}
+
+/// A limit on what changes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Budget {
+    /// A number of moved instances.
+    Moves(usize),
+    /// An amount of data, in MiB.
+    Data(i64),
+}
+
+/// The moves of least cost along a tangent, with a price for what is limited.
+struct PricedMoves {
+    choices: Vec<Option<Choice>>,
+    response: Response,
 }
 
 impl<'t> TangentData<'t> {
@@ -158,12 +175,8 @@ impl<'t> TangentData<'t> {
                 slopes[at * width + k] = slope * terrain.scale(*slot)[k];
             }
         }
-        let cheapest: Vec<CheapestNodes> =
-            terrain.samples.par_iter().map(|mobile| self.cheapest(*mobile, &slopes)).collect();
-        let gain =
-            |mobile: u32| self.gain(mobile, &slopes, cheapest[terrain.kinds[mobile as usize] as usize]);
-        let gains = (0..terrain.mobiles.len() as u32).into_par_iter().map(gain).collect();
-        TangentGains { value, gains, reserve_prices: self.reserve_prices(values) }
+        let cheapest = terrain.samples.par_iter().map(|mobile| self.cheapest(*mobile, &slopes)).collect();
+        TangentGains { value, slopes, cheapest, reserve_prices: self.reserve_prices(values) }
     }
 
     /// For each online node, the change of the reserves' cost if its reserve rises by one, at `values`. None is below 0.
@@ -176,92 +189,80 @@ impl<'t> TangentData<'t> {
 
     /// The gains of the mobiles if reserves fall as little as their largest amounts, best first, and the value at the
     /// start with the reserves.
-    fn sorted_gains(&self, response: &TangentGains) -> (f64, Vec<f64>) {
+    fn sorted_gains(&self, tangent: &TangentGains) -> (f64, Vec<f64>) {
         let (terrain, width) = (self.terrain, self.terrain.width());
-        let of_mobile = |(mobile, (gain, _)): (usize, &(f64, Seat))| {
+        let of_mobile = |(mobile, choice): (usize, Option<Choice>)| {
             let details = &terrain.mobiles[mobile];
-            gain + if details.mirrored { self.reserve_gain(details.home, details.need) } else { 0.0 }
+            let of_reserve =
+                if details.mirrored { self.reserve_gain(details.home, details.need) } else { 0.0 };
+            choice.map(|choice| choice.gain + of_reserve)
         };
-        let mut gains: Vec<f64> = response.gains.iter().enumerate().map(of_mobile).collect();
-        gains.retain(|gain| *gain > 0.0);
+        let choices = self.choices(tangent, 0.0).into_iter().enumerate();
+        let mut gains: Vec<f64> = choices.filter_map(of_mobile).filter(|gain| *gain > 0.0).collect();
         gains.sort_by(|a, b| b.total_cmp(a));
         let reserves = terrain.lanes.reserve.map_or(0.0, |k| self.start.iter().skip(k).step_by(width).sum());
-        (response.value + terrain.weights.reserved * reserves, gains)
+        (tangent.value + terrain.weights.reserved * reserves, gains)
     }
 
-    /// Tightens the bounds by a tangent. Returns the placement of least cost with a price for each move that suits
-    /// `moves` moves.
-    fn take(&self, line: &mut MoveLine, tangent: &TangentGains, moves: usize) -> Response {
+    /// Tightens the bounds by a tangent. Returns the moves of least cost with a price for each move that suits `moves`
+    /// moves.
+    fn take(&self, line: &mut MoveLine, tangent: &TangentGains, moves: usize) -> PricedMoves {
         let (start, gains) = self.sorted_gains(tangent);
         line.take(start, &gains, start.abs() + self.keys);
-        let gains: Vec<f64> = tangent.gains.iter().map(|gain| gain.0).collect();
+        self.respond_within(tangent, Budget::Moves(moves), |value, price, size| {
+            line.take_priced(value, price, size);
+        })
+    }
+
+    /// The moves of least cost along a tangent, with a price at which they fit the budget. Calls `note` for each price that
+    /// is tried, with the least cost, the price, and the sum of the sizes of its parts.
+    fn respond_within(
+        &self,
+        tangent: &TangentGains,
+        budget: Budget,
+        mut note: impl FnMut(f64, f64, f64),
+    ) -> PricedMoves {
+        let free = self.choices(tangent, 0.0);
         let mut priced = |price: f64| {
-            let response = self.backing.respond(&tangent.reserve_prices, &gains, price);
-            let size = tangent.value.abs() + response.size + self.keys;
-            line.take_priced(tangent.value + response.value, price, size);
-            response
+            let (choices, of_move) = match budget {
+                Budget::Moves(_) => (free.clone(), price),
+                Budget::Data(_) => (self.choices(tangent, price), 0.0),
+            };
+            let cost = |choice: &Option<Choice>| choice.map_or(f64::INFINITY, |of| of_move - of.gain);
+            let costs: Vec<f64> = choices.iter().map(cost).collect();
+            let response = self.backing.respond(&tangent.reserve_prices, &costs);
+            note(tangent.value + response.value, price, tangent.value.abs() + response.size + self.keys);
+            PricedMoves { choices, response }
         };
-        let (mut low, mut high) = (0.0, self.highest_price(tangent));
-        let mut response = priced(high);
+        let (mut low, mut high) = (0.0, self.highest_price(tangent, &free, budget));
+        let mut best = priced(high);
         for _ in 0..PRICES {
             let middle = f64::midpoint(low, high);
             let tried = priced(middle);
-            if tried.moved.len() <= moves {
-                (high, response) = (middle, tried);
+            if tried.fits(budget) {
+                (high, best) = (middle, tried);
             } else {
                 low = middle;
             }
         }
-        response
+        best
     }
 
-    /// A price of a move that no move is worth.
-    fn highest_price(&self, tangent: &TangentGains) -> f64 {
+    /// A price that no move is worth, unless it copies nothing.
+    fn highest_price(&self, tangent: &TangentGains, free: &[Option<Choice>], budget: Budget) -> f64 {
         let (terrain, width) = (self.terrain, self.terrain.width());
-        let gain = tangent.gains.iter().map(|gain| gain.0).fold(0.0, f64::max);
-        let Some(k) = terrain.lanes.reserve else { return gain };
-        let reserves = self.start.iter().skip(k).step_by(width);
-        gain + reserves.zip(&tangent.reserve_prices).map(|(kept, price)| kept * price).fold(0.0, f64::max)
-    }
-
-    /// Cost of a role of a mobile on a node along a tangent; 0 on a node that does not count.
-    fn cost(&self, mobile: u32, slot: u32, secondary: bool, slopes: &[f64]) -> f64 {
-        let Some(row) = self.row.get(slot as usize).filter(|row| **row != usize::MAX) else { return 0.0 };
-        let (width, amounts) = (self.terrain.width(), self.terrain.amounts(mobile, slot, secondary));
-        slopes[row * width..][..width].iter().zip(amounts).map(|(slope, amount)| slope * amount).sum()
-    }
-
-    /// For each role of a mobile, the first of the cheapest online nodes.
-    fn cheapest(&self, mobile: u32, slopes: &[f64]) -> CheapestNodes {
-        let is_mirrored = self.terrain.mobiles[mobile as usize].mirrored;
-        [false, true].map(|secondary| {
-            let online = self.terrain.online.iter().filter(|_| is_mirrored || !secondary);
-            let costs = online.map(|slot| (self.cost(mobile, *slot, secondary, slopes), *slot));
-            costs.min_by(|a, b| a.0.total_cmp(&b.0))
-        })
-    }
-
-    /// The largest gain of one mobile along a tangent, and the seat that gives it.
-    fn gain(&self, mobile: u32, slopes: &[f64], cheapest: CheapestNodes) -> (f64, Seat) {
-        let terrain = self.terrain;
-        let details = &terrain.mobiles[mobile as usize];
-        let cost = |slot: u32, secondary: bool| self.cost(mobile, slot, secondary, slopes);
-        let best = |secondary: bool, home: u32| {
-            let goes = cheapest[usize::from(secondary)].into_iter().chain([(cost(home, secondary), home)]);
-            goes.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, home))
-        };
-        let (primary, to) = best(false, details.home.primary);
-        let mut gain = cost(details.home.primary, false) - primary + self.counted[mobile as usize];
-        let mut seat = Seat { primary: to, secondary: NOWHERE };
-        if details.mirrored {
-            // The offline node may be either of the two, so both roles may go to the same node.
-            let (secondary, other) = best(true, details.home.secondary);
-            let roles = cost(details.home.primary, true).min(secondary);
-            let role = cost(details.home.secondary, false).min(primary);
-            gain += cost(details.home.secondary, true) - roles + (primary - role);
-            seat.secondary = other;
+        let gain = free.iter().flatten().map(|choice| choice.gain).fold(0.0, f64::max);
+        let of_reserve = terrain.lanes.reserve.map_or(0.0, |k| {
+            let reserves = self.start.iter().skip(k).step_by(width);
+            reserves.zip(&tangent.reserve_prices).map(|(kept, price)| kept * price).fold(0.0, f64::max)
+        });
+        match budget {
+            Budget::Moves(_) => gain + of_reserve,
+            Budget::Data(_) => {
+                let amounts = free.iter().flatten().map(|choice| choice.data).filter(|data| *data > 0);
+                (gain + of_reserve) / amounts.min().unwrap_or(1) as f64
+            }
         }
-        (gain, seat)
     }
 
     /// The largest decrease of the sum of the reserves if a mirrored instance moves. A node keeps at least the
@@ -275,8 +276,8 @@ impl<'t> TangentData<'t> {
         terrain.weights.reserved * need as f64 * terrain.scale(home.secondary)[k]
     }
 
-    /// The values after the moves of a response.
-    fn follow(&self, tangent: &TangentGains, response: &Response) -> LaneValues {
+    /// The values after some moves.
+    fn follow(&self, PricedMoves { choices, response }: &PricedMoves) -> LaneValues {
         let (terrain, width) = (self.terrain, self.terrain.width());
         let mut values = self.start.clone();
         let mut add = |mobile: u32, slot: u32, secondary: bool, sign: f64| {
@@ -288,7 +289,8 @@ impl<'t> TangentData<'t> {
         };
         for mobile in &response.moved {
             let home = terrain.mobiles[*mobile as usize].home;
-            for (seat, sign) in [(home, -1.0), (tangent.gains[*mobile as usize].1, 1.0)] {
+            let Some(choice) = choices[*mobile as usize] else { continue };
+            for (seat, sign) in [(home, -1.0), (choice.seat, 1.0)] {
                 add(*mobile, seat.primary, false, sign);
                 add(*mobile, seat.secondary, true, sign);
             }
@@ -372,8 +374,7 @@ const BUDGET: usize = 400_000_000;
 pub(crate) fn line(terrain: &Terrain<'_>, floor: f64, most: usize, deadline: &Deadline) -> MoveLine {
     let slopes = TangentData::of(terrain);
     let mut line = MoveLine { bounds: vec![f64::NEG_INFINITY; most + 1], floor };
-    let looks = terrain.samples.len() * terrain.online.len() + terrain.mobiles.len();
-    let steps = BUDGET / (2 * looks * terrain.width()).max(1) / MOST_TARGETS;
+    let steps = steps(terrain, MOST_TARGETS);
     let is_long = steps < LEAST_STEPS;
     let steps = steps.clamp(LEAST_STEPS, STEPS);
     for target in 1..=MOST_TARGETS {
@@ -384,10 +385,49 @@ pub(crate) fn line(terrain: &Terrain<'_>, floor: f64, most: usize, deadline: &De
                 return line;
             }
             let tangent = slopes.tangent(&point);
-            let response = slopes.take(&mut line, &tangent, moves);
-            let next = slopes.follow(&tangent, &response);
-            point = slopes.between(&point, &next);
+            let moves = slopes.take(&mut line, &tangent, moves);
+            point = slopes.between(&point, &slopes.follow(&moves));
         }
     }
     line
+}
+
+/// Lower bound of the score of any placement that moves at most `most` of data, in MiB. `floor` is one for any amount. At the
+/// deadline the search for it ends early.
+pub(crate) fn within_data(terrain: &Terrain<'_>, floor: f64, most: i64, deadline: &Deadline) -> f64 {
+    let slopes = TangentData::of(terrain);
+    let mut bound = floor;
+    let mut point = slopes.start.clone();
+    for step in 0..steps(terrain, 1).clamp(LEAST_STEPS, STEPS) {
+        if deadline.reached_before(step).is_some() {
+            break;
+        }
+        let tangent = slopes.tangent(&point);
+        let moves = slopes.respond_within(&tangent, Budget::Data(most), |value, price, size| {
+            let paid = price * most as f64;
+            bound = bound.max(value - paid - ROUNDING * (size + paid));
+        });
+        point = slopes.between(&point, &slopes.follow(&moves));
+    }
+    bound
+}
+
+/// Number of steps towards each of some points that the budget allows.
+fn steps(terrain: &Terrain<'_>, targets: usize) -> usize {
+    let looks = terrain.samples.len() * terrain.online.len() + terrain.mobiles.len();
+    BUDGET / (2 * looks * terrain.width()).max(1) / targets
+}
+
+impl PricedMoves {
+    /// Returns true if the moves are within a budget.
+    fn fits(&self, budget: Budget) -> bool {
+        let moved = &self.response.moved;
+        match budget {
+            Budget::Moves(most) => moved.len() <= most,
+            Budget::Data(most) => {
+                let data = moved.iter().filter_map(|mobile| self.choices[*mobile as usize]);
+                data.map(|choice| i128::from(choice.data)).sum::<i128>() <= i128::from(most)
+            }
+        }
+    }
 }

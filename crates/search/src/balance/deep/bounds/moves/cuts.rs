@@ -55,21 +55,26 @@ impl Arch {
     }
 
     /// A deviation that splits the range: the top, but not close to the ends.
-    fn split(self, (low, high): (f64, f64)) -> f64 {
-        let margin = NEAR_THE_END * (high - low);
-        self.top((low, high)).clamp(low + margin, high - margin)
+    fn split(self, range: (f64, f64)) -> f64 {
+        within_margins(self.top(range), range)
     }
 }
 
-/// The least cost that all cuts allow after some moves, and deviations where it is.
+/// The number in a range, but not close to its ends, that is nearest to `x`.
+pub(super) fn within_margins(x: f64, (low, high): (f64, f64)) -> f64 {
+    let margin = NEAR_THE_END * (high - low);
+    x.clamp(low + margin, high - margin)
+}
+
+/// The least cost that all cuts allow after some moves in any of the boxes, and deviations where it is.
 pub(super) fn least_cost(
     cuts: &[DeviationCut],
     weights: &[f64],
-    all: DeviationBox,
+    mut boxes: Vec<DeviationBox>,
     moves: usize,
 ) -> (f64, Vec<f64>) {
-    let mut boxes = vec![all];
-    let mut open = BinaryHeap::from([Reverse((OrderedFloat(bounded(cuts, weights, &boxes[0], moves)), 0))]);
+    let bounds = boxes.iter().map(|within| OrderedFloat(bounded(cuts, weights, within, moves)));
+    let mut open: BinaryHeap<_> = bounds.zip(0..).map(Reverse).collect();
     for _ in 0..MOST_SPLITS {
         let Some(Reverse((bound, at))) = open.pop() else { break };
         let Some((lane, middle)) = best_split(cuts, weights, &boxes[at], (moves, bound.0)) else {
@@ -90,7 +95,7 @@ pub(super) fn least_cost(
 }
 
 /// The bound of a box: what the lower ends cost, or the best cut.
-fn bounded(cuts: &[DeviationCut], weights: &[f64], within: &DeviationBox, moves: usize) -> f64 {
+pub(super) fn bounded(cuts: &[DeviationCut], weights: &[f64], within: &DeviationBox, moves: usize) -> f64 {
     let ends = weights.iter().zip(within).map(|(weight, range)| weight * range.0);
     let of_cut = |cut: &DeviationCut| {
         let (mut sum, mut size) = (cut.after(moves), cut.value.abs());

@@ -5,6 +5,7 @@ use super::super::tangent::MoveLine;
 use super::super::vectors::reserve_prices;
 use super::super::{LaneFloor, ROUNDING};
 use super::ascent::ascend;
+use super::cover::cover;
 use super::cuts::{DeviationBox, least_cost};
 use super::layout::{LanePrice, PriceLayout, PriceSetting};
 use super::problem::{HomeNode, MoveProblem};
@@ -41,45 +42,53 @@ const OF_SLOPE: f64 = 0.3;
 const LEAST_SHARE: f64 = 0.25;
 
 /// Raises the bounds for up to `most` moves. `rest` is what the score has at least beside deviations and reserves.
+/// If nodes share states, this needs `known`, the score of a placement after at most `most` moves; else that must be `None`.
 pub(in super::super) fn tighten(
     terrain: &Terrain<'_>,
     (lanes, ranges): (&[LaneFloor], &RangeProblem),
-    rest: f64,
+    (rest, known): (f64, Option<f64>),
     line: &mut MoveLine,
     most: usize,
     deadline: &Deadline,
 ) {
-    let Some(problem) = MoveProblem::of(terrain, lanes, ranges) else { return };
+    let problem = MoveProblem::of(terrain, lanes, ranges).filter(|of| of.shared == known.is_some());
+    let Some(problem) = problem else { return };
     let least: Vec<f64> = lanes.iter().map(|lane| lane.least).collect();
     let Some(mut search) = PriceSearch::of(&problem, line.after(most) - rest, most) else { return };
-    let cuts = search.cuts(&least, deadline);
-    let all = search.ranges(&least);
+    if let Some(known) = known {
+        search.highest = search.highest.min(known - rest);
+    }
+    let (cuts, boxes) = if problem.shared {
+        cover(&mut search, &least, deadline)
+    } else {
+        (search.cuts(&least, deadline), vec![search.ranges(&least)])
+    };
     for target in 1..=TARGETS {
         let moves = most * target / TARGETS;
-        let (bound, _) = least_cost(&cuts, &problem.weights, all.clone(), moves);
+        let (bound, _) = least_cost(&cuts, &problem.weights, boxes.clone(), moves);
         let bound = bound.min(search.highest);
         line.raise_up_to(moves, rest + bound - ROUNDING * (rest.abs() + bound.abs()));
     }
 }
 
 /// The search for good prices.
-struct PriceSearch<'a> {
-    problem: &'a MoveProblem,
+pub(super) struct PriceSearch<'a> {
+    pub problem: &'a MoveProblem,
     layout: PriceLayout,
     setting: PriceSetting,
-    prices: Vec<f64>,
-    most: usize,
+    pub prices: Vec<f64>,
+    pub most: usize,
     /// Average cost of a role.
     unit: f64,
-    /// Cost of the start; no bound is above it.
-    highest: f64,
+    /// Cost of the start or of a better placement; no bound is above it.
+    pub highest: f64,
     /// Number of evaluations in each stage.
     evaluations: usize,
 }
 
 impl<'a> PriceSearch<'a> {
     /// `cost` is about the cost after at most `most` moves.
-    fn of(problem: &'a MoveProblem, cost: f64, most: usize) -> Option<PriceSearch<'a>> {
+    pub(super) fn of(problem: &'a MoveProblem, cost: f64, most: usize) -> Option<PriceSearch<'a>> {
         let layout = PriceLayout::of(problem);
         let nodes = problem.nodes.len() as f64;
         let deviations = problem.deviations();
@@ -109,8 +118,8 @@ impl<'a> PriceSearch<'a> {
         Some(search)
     }
 
-    /// The ranges in which deviations are that cost less than the start.
-    fn ranges(&self, least: &[f64]) -> DeviationBox {
+    /// The ranges in which deviations are that cost no more than the highest cost.
+    pub(super) fn ranges(&self, least: &[f64]) -> DeviationBox {
         let range = |(weight, least): (&f64, &f64)| {
             let low = least * (1.0 - ROUNDING);
             (low, (self.highest / weight * (1.0 + ROUNDING)).max(low))
@@ -121,11 +130,7 @@ impl<'a> PriceSearch<'a> {
     /// Proved cuts. The first one is a tangent of all deviations; then come tangents for which one of the deviations counts more
     /// or less than its weight. They leave small ranges for the deviations. There, prices of the variances give more.
     fn cuts(&mut self, least: &[f64], deadline: &Deadline) -> Vec<DeviationCut> {
-        let mut found = Vec::new();
-        for blur in BLURS {
-            self.setting.blur = blur * self.unit;
-            found = self.climb(self.evaluations, deadline);
-        }
+        let found = self.first_climb(deadline);
         let mut cuts = vec![prove(self.problem, &self.setting, &self.prices)];
         let cost = |lane: &usize| self.problem.weights[*lane] * found[*lane];
         let mut lanes: Vec<usize> = (0..found.len()).collect();
@@ -134,6 +139,23 @@ impl<'a> PriceSearch<'a> {
             self.add_squared(&mut cuts, &lanes, (least, &found), deadline);
         }
         cuts
+    }
+
+    /// Prices the variances of all lanes so that the deviations in `aim` cost their weights.
+    pub(super) fn set_squared(&mut self, aim: &[f64]) {
+        let prices = self.problem.weights.iter().zip(aim);
+        self.setting.lanes =
+            prices.map(|(weight, aim)| LanePrice::Squared(weight / (2.0 * aim.max(SMALL)))).collect();
+    }
+
+    /// Raises the prices in all stages. Returns the deviations where the smooth function has its value.
+    pub(super) fn first_climb(&mut self, deadline: &Deadline) -> Vec<f64> {
+        let mut found = Vec::new();
+        for blur in BLURS {
+            self.setting.blur = blur * self.unit;
+            found = self.climb(self.evaluations, deadline);
+        }
+        found
     }
 
     /// Adds a tangent for each other weight of one of the first lanes, and returns to the first tangent; `None` at the
@@ -179,21 +201,22 @@ impl<'a> PriceSearch<'a> {
                     self.setting.lanes[*lane] = LanePrice::Squared(weights[*lane] / (2.0 * aim[*lane]));
                 }
                 self.add_cut(cuts, deadline)?;
-                aim = least_cost(cuts, weights, self.ranges(least), self.most).1;
+                aim = least_cost(cuts, weights, vec![self.ranges(least)], self.most).1;
                 aim.iter_mut().zip(found).for_each(|(x, first)| *x = x.max(LEAST_SHARE * first).max(SMALL));
             }
         }
         Some(())
     }
 
-    /// Raises the prices, and adds the cut that they prove; `None` at the deadline.
-    fn add_cut(&mut self, cuts: &mut Vec<DeviationCut>, deadline: &Deadline) -> Option<()> {
-        self.climb(self.evaluations / SHARE_OF_A_CUT, deadline);
+    /// Raises the prices, and adds the cut that they prove; `None` at the deadline. Returns the deviations where the smooth
+    /// function has its value.
+    pub(super) fn add_cut(&mut self, cuts: &mut Vec<DeviationCut>, deadline: &Deadline) -> Option<Vec<f64>> {
+        let found = self.climb(self.evaluations / SHARE_OF_A_CUT, deadline);
         if deadline.reached().is_some() {
             return None;
         }
         cuts.push(prove(self.problem, &self.setting, &self.prices));
-        Some(())
+        Some(found)
     }
 
     /// Prices the deviations by tangents with these weights.
@@ -245,19 +268,19 @@ impl MoveProblem {
     }
 
     /// The deviation of each lane at the start.
-    fn deviations(&self) -> Vec<f64> {
+    pub(super) fn deviations(&self) -> Vec<f64> {
         let squares = |away: &Vec<f64>| away.iter().map(|x| x * x).sum::<f64>() / self.nodes.len() as f64;
         self.distances().iter().map(|away| squares(away).sqrt()).collect()
     }
 
     /// The level of the reserve of each node at the start, in MiB.
-    fn reserves(&self) -> Vec<f64> {
+    pub(super) fn reserves(&self) -> Vec<f64> {
         let of_node =
             |node: &HomeNode| node.residents.iter().map(|of| self.roles[of.role].need).fold(0.0, f64::max);
         self.nodes.iter().map(of_node).collect()
     }
 
-    fn cost(&self, deviations: &[f64], reserves: &[f64]) -> f64 {
+    pub(super) fn cost(&self, deviations: &[f64], reserves: &[f64]) -> f64 {
         let lanes: f64 =
             self.weights.iter().zip(deviations).map(|(weight, deviation)| weight * deviation).sum();
         let prices = self.reserve_prices(reserves);

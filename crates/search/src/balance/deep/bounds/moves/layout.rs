@@ -56,6 +56,15 @@ pub(super) struct PriceSetting {
     pub blur: f64,
 }
 
+/// By state, a node that can take it. Tangents are only for states of single nodes.
+fn owners(problem: &MoveProblem) -> Vec<usize> {
+    let mut owners = vec![0; problem.states.len()];
+    for (at, node) in problem.nodes.iter().enumerate() {
+        owners[node.all_states()].fill(at);
+    }
+    owners
+}
+
 /// Positions in the prices: first those of each state, as far as they differ from those of their family and from those of
 /// all states; then the price of a move, the share of it that each mobile pays for its primary, those of the families,
 /// those of all states, and those of the lanes by node.
@@ -111,23 +120,20 @@ impl PriceLayout {
         let mut slopes = Vec::with_capacity(self.move_price());
         let tangents: Vec<Option<Tangent>> =
             (0..self.lanes).map(|lane| self.tangent(setting, prices, lane)).collect();
-        for (at, node) in problem.nodes.iter().enumerate() {
-            for at_state in node.all_states() {
-                let (state, own) =
-                    (&problem.states[at_state], &prices[at_state * self.width..][..self.width]);
-                let family = &prices[self.family(state.family)..][..self.width];
-                for (column, ((own, family), all)) in own.iter().zip(family).zip(all).enumerate() {
-                    if let Some(tangent) = tangents.get(column).and_then(Option::as_ref) {
-                        slopes.push(tangent.price * tangent.direction[at]);
-                        continue;
-                    }
-                    let slope = (own + family + all) * setting.scale[column];
-                    slopes.push(match column.checked_sub(self.lanes) {
-                        None => slope,
-                        Some(limit) if state.has_price(limit) => slope.max(0.0),
-                        Some(_) => 0.0,
-                    });
+        for (at, (state, node)) in problem.states.iter().zip(owners(problem)).enumerate() {
+            let own = &prices[at * self.width..][..self.width];
+            let family = &prices[self.family(state.family)..][..self.width];
+            for (column, ((own, family), all)) in own.iter().zip(family).zip(all).enumerate() {
+                if let Some(tangent) = tangents.get(column).and_then(Option::as_ref) {
+                    slopes.push(tangent.price * tangent.direction[node]);
+                    continue;
                 }
+                let slope = (own + family + all) * setting.scale[column];
+                slopes.push(match column.checked_sub(self.lanes) {
+                    None => slope,
+                    Some(limit) if state.has_price(limit) => slope.max(0.0),
+                    Some(_) => 0.0,
+                });
             }
         }
         slopes
@@ -178,32 +184,30 @@ impl PriceLayout {
     ) {
         let all = self.family(self.families);
         gradient[self.family(0)..].fill(0.0);
-        for (at, node) in problem.nodes.iter().enumerate() {
-            for state in node.all_states() {
-                let family = self.family(problem.states[state].family);
-                for column in 0..self.width {
-                    let own = state * self.width + column;
-                    let change = gradient[own] * setting.scale[column];
-                    match column.checked_sub(self.lanes) {
-                        None if setting.lanes[column].is_straight() => {
-                            gradient[self.node(at) + column] += gradient[own];
+        for (at, (state, node)) in problem.states.iter().zip(owners(problem)).enumerate() {
+            let family = self.family(state.family);
+            for column in 0..self.width {
+                let own = at * self.width + column;
+                let change = gradient[own] * setting.scale[column];
+                match column.checked_sub(self.lanes) {
+                    None if setting.lanes[column].is_straight() => {
+                        gradient[self.node(node) + column] += gradient[own];
+                        gradient[own] = 0.0;
+                        continue;
+                    }
+                    None => {}
+                    // A price below 0 counts as 0, and may rise again.
+                    Some(limit) => {
+                        let is_at_the_end = slopes[own] <= 0.0 && change <= 0.0;
+                        if is_at_the_end || !state.has_price(limit) {
                             gradient[own] = 0.0;
                             continue;
                         }
-                        None => {}
-                        // A price below 0 counts as 0, and may rise again.
-                        Some(limit) => {
-                            let is_at_the_end = slopes[own] <= 0.0 && change <= 0.0;
-                            if is_at_the_end || !problem.states[state].has_price(limit) {
-                                gradient[own] = 0.0;
-                                continue;
-                            }
-                        }
                     }
-                    gradient[own] = change;
-                    gradient[all + column] += change;
-                    gradient[family + column] += change;
                 }
+                gradient[own] = change;
+                gradient[all + column] += change;
+                gradient[family + column] += change;
             }
         }
         self.along_tangents(setting, prices, gradient);

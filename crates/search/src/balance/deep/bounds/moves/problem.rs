@@ -1,5 +1,6 @@
 //! The data of the bound after some moves: what each node holds at the start, and the states that it can take.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::super::LaneFloor;
@@ -9,6 +10,12 @@ use crate::balance::deep::terrain::Terrain;
 
 /// Maximum number of states times arrivals. Instances are bundled until they fit.
 const MOST_LOOKS: usize = 1_500_000;
+
+/// With more states times roles, nodes with equal states share them.
+const MOST_OWN: usize = 200_000;
+
+/// Nodes share their states if they have no more sets of states than this.
+const MOST_SETS: usize = 64;
 
 /// An instance in one of its roles.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,6 +100,8 @@ pub(super) struct MoveProblem {
     pub openings: Vec<Vec<bool>>,
     /// Number of families of states.
     pub families: usize,
+    /// True if several nodes can have the same states. Then each state has one price for all of them.
+    pub shared: bool,
     /// For each mobile, true if it has a secondary.
     pub mirrored: Vec<bool>,
     /// Weight of the sum of the reserves, for each MiB.
@@ -130,28 +139,47 @@ impl MoveProblem {
             states: Vec::new(),
             openings: Vec::new(),
             families: 0,
+            shared: false,
             mirrored: terrain.mobiles.iter().map(|details| details.mirrored).collect(),
             of_sum: costs.of_sum / memory,
             of_deviation: costs.of_deviation / memory,
         };
-        let mut nodes = problem.residents(terrain, &item_of);
-        let mut keys = StateKeys::default();
-        for (node, RoomyNode { fixed, mut rooms, crowd }) in
-            nodes.iter_mut().zip(roomy_nodes(terrain, lanes, &scales, &item_of)?)
-        {
+        problem.nodes = problem.residents(terrain, &item_of);
+        let mut rooms = roomy_nodes(terrain, lanes, &scales, &item_of)?;
+        for (node, RoomyNode { fixed, rooms, .. }) in problem.nodes.iter_mut().zip(&mut rooms) {
             node.offset = fixed.iter().zip(&ranges.means).map(|(value, mean)| value - mean).collect();
             let scaled = |(room, unit): (&mut f64, &f64)| {
                 *room = if *room < MOST_ROOM * unit { *room / unit } else { f64::INFINITY }
             };
             rooms.iter_mut().zip(&units).for_each(scaled);
-            let beyond = crowd.map_or(vec![false; units.len()], |crowd| crowd.beyond);
-            problem.add_states(node, &needs, &rooms, &beyond, &mut keys);
         }
-        problem.nodes = nodes;
+        let keys = problem.all_states(&needs, &rooms);
         problem.families = keys.families();
         problem.add_arrivals(&items, &keys);
         let numbers = problem.nodes.iter().flat_map(|node| &node.offset);
         numbers.chain(&problem.weights).all(|x| x.is_finite()).then_some(problem)
+    }
+
+    /// Adds the states of all nodes. Nodes of large problems share them, if few sets of states do for all.
+    fn all_states(&mut self, needs: &[f64], rooms: &[RoomyNode]) -> StateKeys {
+        let mut keys = StateKeys::default();
+        if self.nodes.len() * (needs.len() + 1) * self.roles.len() > MOST_OWN {
+            keys.shared = Some(BTreeMap::new());
+        }
+        loop {
+            let mut nodes = std::mem::take(&mut self.nodes);
+            for (node, RoomyNode { rooms, crowd, .. }) in nodes.iter_mut().zip(rooms) {
+                let beyond = crowd.as_ref().map_or(vec![false; self.limits], |crowd| crowd.beyond.clone());
+                self.add_states(node, needs, rooms, &beyond, &mut keys);
+            }
+            self.nodes = nodes;
+            self.shared = keys.shared.is_some();
+            if keys.shared.as_ref().is_none_or(|sets| sets.len() <= MOST_SETS) {
+                return keys;
+            }
+            self.states.clear();
+            keys = StateKeys::default();
+        }
     }
 
     /// Number of prices of a state: one for each lane and limit.
@@ -173,7 +201,8 @@ impl MoveProblem {
         terrain.online.iter().map(|slot| std::mem::take(&mut nodes[*slot as usize])).collect()
     }
 
-    /// Adds the states of a node: each level, within all limits and beyond each limit of which it has too much.
+    /// Adds the states of a node: each level, within all limits and beyond each limit of which it has too much. Nodes that
+    /// share states have the room of the one with the most.
     pub(super) fn add_states(
         &mut self,
         node: &mut HomeNode,
@@ -188,7 +217,7 @@ impl MoveProblem {
             taken.iter_mut().zip(amounts).for_each(|(sum, amount)| *sum += amount * ROUNDED_UP);
         }
         let levels: Vec<f64> = std::iter::once(0.0).chain(needs.iter().rev().copied()).collect();
-        node.first_state = self.states.len();
+        let mut states = Vec::new();
         for (at, level) in levels.iter().enumerate() {
             let next = levels.get(at + 1).copied().unwrap_or(f64::INFINITY);
             // The least need that nothing with this level keeps.
@@ -203,10 +232,22 @@ impl MoveProblem {
                 let rooms: Vec<f64> = (0..self.limits).map(most).collect();
                 let opening = keys.opening(bar, closed);
                 let family = keys.family(base, closed);
-                self.states.push(NodeState { level: *level, next, closed, rooms, opening, family });
+                states.push(NodeState { level: *level, next, closed, rooms, opening, family });
             }
         }
-        node.states = self.states.len() - node.first_state;
+        node.states = states.len();
+        node.first_state = self.states.len();
+        if let Some(sets) = &mut keys.shared {
+            let set = (rooms.iter().map(|room| room.to_bits()).collect(), beyond.to_vec());
+            node.first_state = *sets.entry(set).or_insert(node.first_state);
+        }
+        let known = self.states[node.first_state..].iter_mut();
+        for (known, state) in known.zip(&states) {
+            known.rooms.iter_mut().zip(&state.rooms).for_each(|(most, room)| *most = most.max(*room));
+        }
+        if node.first_state == self.states.len() {
+            self.states.append(&mut states);
+        }
     }
 
     /// Bundles the roles to arrivals, and notes which states allow which of them.
@@ -263,9 +304,14 @@ fn roles(items: &[ItemKind], needs: &[f64], lanes: usize, units: &[f64]) -> Vec<
     items.iter().flat_map(of_item).collect()
 }
 
+/// The first state of each set of states, by the rooms (as bits) and the limits beyond which its nodes are.
+type SharedStates = BTreeMap<(Vec<u64>, Vec<bool>), usize>;
+
 /// Numbers of the openings and families.
 #[derive(Default)]
 pub(super) struct StateKeys {
+    /// Set if nodes share states.
+    pub shared: Option<SharedStates>,
     openings: Vec<(f64, Option<usize>)>,
     families: Vec<(usize, Option<usize>)>,
 }

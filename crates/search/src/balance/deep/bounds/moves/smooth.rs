@@ -29,6 +29,8 @@ struct Evaluation<'a> {
     shares: &'a [f64],
     /// For each lane, the price of the square of a node's distance from the mean.
     squares: Vec<f64>,
+    /// By state and role, the cost of a resident that stays, if nodes share states.
+    staying: Vec<f64>,
 }
 
 /// The smooth least cost of one node, with the parts of the gradient and of the placement.
@@ -36,8 +38,10 @@ struct NodeAnswer {
     value: f64,
     level: f64,
     variances: Vec<f64>,
-    /// For each state, the gradient by slope, apart from arrivals.
+    /// For each state, the gradient by slope, apart from arrivals; also apart from residents that stay, if nodes share states.
     gradient: Vec<f64>,
+    /// By state and resident, how far it stays.
+    stays: Vec<f64>,
     /// For each resident, how far it leaves.
     leaves: Vec<f64>,
 }
@@ -64,20 +68,29 @@ pub(super) fn value(
         move_price: prices[layout.move_price()] * setting.move_scale,
         shares: &prices[layout.shares()],
         squares: setting.lanes.iter().map(|lane| lane.of_square(problem.nodes.len() as f64)).collect(),
+        staying: if problem.shared { staying(problem, &slopes) } else { Vec::new() },
     };
     let nodes = problem.nodes.par_iter().zip(&setting.reserve).with_min_len(8);
     let answers: Vec<NodeAnswer> = nodes.map(|(node, reserve)| evaluation.node(node, *reserve)).collect();
     let mut value = -evaluation.move_price * setting.moves;
     let mut of_move = -setting.moves;
     let mut left = vec![0.0; problem.arrivals.len()];
+    // By state and role, how far residents stay, if nodes share states.
+    let mut stay = vec![0.0; evaluation.staying.len()];
     let mut blurred = Blurred { variances: vec![0.0; problem.weights.len()], levels: Vec::new() };
     gradient.fill(0.0);
     for (node, answer) in problem.nodes.iter().zip(&answers) {
         value += answer.value;
         blurred.levels.push(answer.level);
         blurred.variances.iter_mut().zip(&answer.variances).for_each(|(sum, part)| *sum += part);
-        gradient[node.first_state * layout.width..][..answer.gradient.len()]
-            .copy_from_slice(&answer.gradient);
+        let of_states = gradient[node.first_state * layout.width..].iter_mut();
+        of_states.zip(&answer.gradient).for_each(|(sum, part)| *sum += part);
+        if problem.shared {
+            let rows = stay[node.first_state * problem.roles.len()..].chunks_exact_mut(problem.roles.len());
+            for (row, stays) in rows.zip(answer.stays.chunks(node.residents.len().max(1))) {
+                node.residents.iter().zip(stays).for_each(|(of, stays)| row[of.role] += stays);
+            }
+        }
         for (resident, leaves) in node.residents.iter().zip(&answer.leaves) {
             left[problem.roles[resident.role].arrival] += leaves;
             let share = layout.shares().start + resident.mobile;
@@ -87,6 +100,10 @@ pub(super) fn value(
                 gradient[share] += sign * leaves * evaluation.move_price;
             }
         }
+    }
+    for (row, gradient) in stay.chunks(problem.roles.len().max(1)).zip(gradient.chunks_mut(layout.width)) {
+        let held = row.iter().zip(&problem.roles).filter(|(stays, _)| **stays > 0.0);
+        held.for_each(|(stays, role)| add_amounts(gradient, *stays, &role.amounts));
     }
     gradient[layout.move_price()] = of_move * setting.move_scale;
     market.add_gradient(problem, &slopes, setting.blur, &left, &mut gradient[..layout.move_price()]);
@@ -135,7 +152,10 @@ impl Evaluation<'_> {
             for (of, resident) in node.residents.iter().enumerate() {
                 let role = &problem.roles[resident.role];
                 let (least, share) = if role.need < state.next {
-                    self.least_of_two(dot(slopes, &role.amounts), leave[of])
+                    let of_table =
+                        self.staying.get((node.first_state + at) * problem.roles.len() + resident.role);
+                    let stay = of_table.copied().unwrap_or_else(|| dot(slopes, &role.amounts));
+                    self.least_of_two(stay, leave[of])
                 } else {
                     (leave[of], 0.0)
                 };
@@ -145,11 +165,11 @@ impl Evaluation<'_> {
             costs.push(cost);
         }
         let (value, shares) = blurred_least(&costs, self.setting.blur);
-        self.answer(node, value, &shares, &stays)
+        self.answer(node, value, &shares, stays)
     }
 
     /// The answer for a node from the shares of its states, and from how far each resident stays in each of them.
-    fn answer(&self, node: &HomeNode, value: f64, shares: &[f64], stays: &[f64]) -> NodeAnswer {
+    fn answer(&self, node: &HomeNode, value: f64, shares: &[f64], stays: Vec<f64>) -> NodeAnswer {
         let (problem, width, count) = (self.problem, self.problem.width(), node.residents.len());
         let lanes = problem.weights.len();
         let mut answer = NodeAnswer {
@@ -157,6 +177,7 @@ impl Evaluation<'_> {
             level: 0.0,
             variances: vec![0.0; lanes],
             gradient: vec![0.0; node.states * width],
+            stays,
             leaves: vec![0.0; count],
         };
         for (at, share) in shares.iter().enumerate() {
@@ -176,11 +197,11 @@ impl Evaluation<'_> {
                 *slope = if room.is_finite() { -share * room } else { 0.0 };
             }
             for (of, resident) in node.residents.iter().enumerate() {
-                let stays = share * stays[at * count + of];
-                answer.leaves[of] += share - stays;
-                if stays > 0.0 {
-                    let amounts = &problem.roles[resident.role].amounts;
-                    gradient.iter_mut().zip(amounts).for_each(|(sum, amount)| *sum += stays * amount);
+                let stays = &mut answer.stays[at * count + of];
+                *stays *= share;
+                answer.leaves[of] += share - *stays;
+                if *stays > 0.0 && !problem.shared {
+                    add_amounts(gradient, *stays, &problem.roles[resident.role].amounts);
                 }
             }
         }
@@ -198,6 +219,16 @@ impl Evaluation<'_> {
         let share = 1.0 / (1.0 + other);
         (least - self.setting.blur * other.ln_1p(), if stay <= leave { share } else { 1.0 - share })
     }
+}
+
+/// By state and role, the cost of a resident that stays.
+fn staying(problem: &MoveProblem, slopes: &[f64]) -> Vec<f64> {
+    let rows = slopes.chunks_exact(problem.width());
+    rows.flat_map(|slopes| problem.roles.iter().map(|role| dot(slopes, &role.amounts))).collect()
+}
+
+fn add_amounts(to: &mut [f64], factor: f64, amounts: &[f64]) {
+    to.iter_mut().zip(amounts).for_each(|(sum, amount)| *sum += factor * amount);
 }
 
 /// The smooth least of some costs, and the share of each.

@@ -1,11 +1,16 @@
 //! The bound after some moves against all placements of small problems.
 
+use std::collections::BTreeMap;
+
 use super::ascent::ascend;
+use super::cover::cover;
 use super::cuts::least_cost;
+use super::driver::PriceSearch;
 use super::layout::{LanePrice, PriceLayout, PriceSetting};
 use super::problem::{Arrival, HomeNode, MoveProblem, Resident, Role, StateKeys};
 use super::proof::{DeviationCut, prove};
 use super::smooth::value;
+use crate::Deadline;
 use crate::balance::deep::RandomNumbers;
 
 const LANES: usize = 2;
@@ -28,9 +33,11 @@ struct Figures {
     reserves: Vec<f64>,
 }
 
-/// Two or three nodes with up to four instances, and rooms that some nodes exceed at the start.
+/// Two or three nodes with up to four instances, and rooms that some nodes exceed at the start. In every third case, nodes
+/// share states.
 fn case(draws: &mut RandomNumbers) -> Case {
     let nodes = 2 + draws.below(2);
+    let shared = draws.below(3) == 0;
     let mut problem = MoveProblem {
         weights: vec![1.0, 0.5],
         limits: LIMITS,
@@ -40,6 +47,7 @@ fn case(draws: &mut RandomNumbers) -> Case {
         states: Vec::new(),
         openings: Vec::new(),
         families: 0,
+        shared,
         mirrored: Vec::new(),
         of_sum: 0.05,
         of_deviation: 0.05,
@@ -67,11 +75,16 @@ fn case(draws: &mut RandomNumbers) -> Case {
         homes.push(home);
     }
     let mut keys = StateKeys::default();
+    keys.shared = shared.then(BTreeMap::new);
     let mut rooms = Vec::new();
     let mut nodes = std::mem::take(&mut problem.nodes);
+    let alike: Vec<f64> = (0..LIMITS).map(|_| draws.below(7) as f64).collect();
     for node in &mut nodes {
         node.offset = (0..LANES).map(|_| 0.1 * draws.below(4) as f64).collect();
-        let own: Vec<f64> = (0..LIMITS).map(|_| draws.below(7) as f64).collect();
+        let mut own: Vec<f64> = (0..LIMITS).map(|_| draws.below(7) as f64).collect();
+        if shared && draws.below(4) > 0 {
+            own.clone_from(&alike);
+        }
         let taken = |limit: usize| -> f64 {
             node.residents.iter().map(|of| problem.roles[of.role].amounts[LANES + limit]).sum()
         };
@@ -168,8 +181,8 @@ impl Case {
         let mut any = |most: usize| draws.below(10 * most + 1) as f64 / 10.0;
         let reserves: Vec<f64> = self.problem.nodes.iter().map(|_| any(8)).collect();
         let lane = |any: &mut dyn FnMut(usize) -> f64| match any(1) < 0.5 {
-            true => LanePrice::Straight(any(2)),
-            false => LanePrice::Squared(0.1 + any(4)),
+            true if !self.problem.shared => LanePrice::Straight(any(2)),
+            _ => LanePrice::Squared(0.1 + any(4)),
         };
         let setting = PriceSetting {
             lanes: (0..LANES).map(|_| lane(&mut any)).collect(),
@@ -240,6 +253,33 @@ fn any_prices_give_a_bound() {
 }
 
 #[test]
+fn boxes_with_cuts_of_their_own_give_a_bound() {
+    let mut draws = RandomNumbers::stream(34);
+    let (mut tried, mut raised) = (0, 0);
+    while tried < 200 {
+        let case = case(&mut draws);
+        let most = draws.below(4);
+        let start = case.problem.cost(&case.problem.deviations(), &case.problem.reserves());
+        let Some(mut search) = PriceSearch::of(&case.problem, start, most).filter(|_| case.problem.shared)
+        else {
+            continue;
+        };
+        tried += 1;
+        let (cuts, boxes) = cover(&mut search, &[0.0; LANES], &Deadline::never());
+        let weights = &case.problem.weights;
+        let bound = least_cost(&cuts, weights, boxes, most).0.min(search.highest);
+        let all = |weights: &[f64]| weights.iter().map(|weight| LanePrice::Straight(*weight)).collect();
+        let setting = PriceSetting { lanes: all(weights), ..case.prices(&mut draws).0 };
+        case.visit(&mut |figures| {
+            let cost = priced(&setting, &case.problem, figures);
+            assert!(figures.moved > most || bound <= cost + 1e-9, "{bound} {cost} {:?}", case.problem);
+        });
+        raised += usize::from(bound > 0.5 * start);
+    }
+    assert!(raised > tried / 4, "{raised}");
+}
+
+#[test]
 fn the_smooth_bound_is_below_the_proof_and_has_its_gradient() {
     let mut draws = RandomNumbers::stream(32);
     for _ in 0..200 {
@@ -280,8 +320,8 @@ fn no_deviations_cost_less_than_the_cuts_allow() {
             move_price: 0.1 * any(1),
         };
         let cuts: Vec<DeviationCut> = (0..1 + any(4) as usize).map(|_| cut(&mut any)).collect();
-        let all = vec![(0.1, 2.0), (0.2, 3.0)];
-        let (bound, _) = least_cost(&cuts, &weights, all, 3);
+        let boxes = vec![vec![(0.1, 2.0), (0.2, 3.0)]];
+        let (bound, _) = least_cost(&cuts, &weights, boxes, 3);
         let mut least = f64::INFINITY;
         for a in 0..=100 {
             for b in 0..=100 {
