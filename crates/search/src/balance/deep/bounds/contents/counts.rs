@@ -3,7 +3,7 @@
 use super::super::ranges::RangeCosts;
 
 /// Maximum number of ways to divide the nodes by level.
-const MOST_WAYS: usize = 250_000;
+const MOST_WAYS: usize = 150_000;
 
 /// Numbers of nodes by level.
 #[derive(Debug, Clone)]

@@ -119,8 +119,12 @@ impl ContentSearch<'_> {
         let proofs = self.proofs();
         let open = (0..self.counts.len()).into_par_iter().filter_map(|counts| {
             let mut part = OpenContents::all(counts, &proofs)?;
-            (0..proofs.cuts.len()).for_each(|cut| part.raise(cut, &proofs));
-            (part.bound < target).then_some(part)
+            // The last cuts are the best ones.
+            let is_dear = (0..proofs.cuts.len()).rev().any(|cut| {
+                part.raise(cut, &proofs);
+                part.bound >= target
+            });
+            (!is_dear).then_some(part)
         });
         self.open = open.collect();
     }
