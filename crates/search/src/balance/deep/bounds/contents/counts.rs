@@ -7,7 +7,7 @@ const MOST_WAYS: usize = 150_000;
 
 /// Numbers of nodes by level.
 #[derive(Debug, Clone)]
-pub(super) struct LevelCounts {
+pub(super) struct NodesByLevel {
     /// For each level, the number of nodes that are exactly at it.
     pub nodes: Vec<u32>,
     /// What the reserves cost.
@@ -15,7 +15,7 @@ pub(super) struct LevelCounts {
 }
 
 /// All numbers of nodes by level whose reserves cost less than `most`; `None` if there are too many ways to divide the nodes.
-pub(super) fn level_counts(costs: &RangeCosts, nodes: usize, most: f64) -> Option<Vec<LevelCounts>> {
+pub(super) fn level_counts(costs: &RangeCosts, nodes: usize, most: f64) -> Option<Vec<NodesByLevel>> {
     let others = costs.levels.len() - 1;
     let mut ways = 1;
     for at in 1..=others {
@@ -28,7 +28,7 @@ pub(super) fn level_counts(costs: &RangeCosts, nodes: usize, most: f64) -> Optio
     divide(costs, nodes, &mut Vec::new(), &mut |counts| {
         let cost = cost(costs, counts);
         if cost < most {
-            all.push(LevelCounts { nodes: counts.to_vec(), cost });
+            all.push(NodesByLevel { nodes: counts.to_vec(), cost });
         }
     });
     Some(all)

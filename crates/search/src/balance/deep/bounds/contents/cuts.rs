@@ -2,7 +2,7 @@
 
 use super::super::careful::CarefulSum;
 use super::super::ranges::{Range, RangePrices, add_chord, costs_by_level};
-use super::counts::LevelCounts;
+use super::counts::NodesByLevel;
 use super::grid::ContentGrid;
 use super::knapsack::price;
 use super::prices::{ContentPrices, NodeContent};
@@ -54,7 +54,7 @@ impl ContentCut {
     }
 
     /// Lower bound of the cost of placements with these numbers of nodes by level, and with deviations in these ranges.
-    pub(super) fn bound(&self, problem: &ContentProblem<'_>, counts: &LevelCounts, ranges: &[Range]) -> f64 {
+    pub(super) fn bound(&self, problem: &ContentProblem<'_>, counts: &NodesByLevel, ranges: &[Range]) -> f64 {
         if self.grid.as_ref().is_some_and(|grid| !grid.covers(problem, ranges)) {
             return f64::NEG_INFINITY;
         }

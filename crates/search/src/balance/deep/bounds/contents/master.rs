@@ -7,7 +7,7 @@ use clarabel::solver::SupportedConeT::{NonnegativeConeT, ZeroConeT};
 
 use super::super::program::ProgramRows;
 use super::super::ranges::Range;
-use super::counts::LevelCounts;
+use super::counts::NodesByLevel;
 use super::cuts::ContentCut;
 use super::grid::WIDER;
 use super::prices::{ContentPrices, NodeContent};
@@ -51,7 +51,7 @@ pub(super) struct MasterSolution {
 #[derive(Clone, Copy)]
 pub(super) struct MasterTask<'a> {
     pub problem: &'a ContentProblem<'a>,
-    pub counts: &'a LevelCounts,
+    pub counts: &'a NodesByLevel,
     pub ranges: &'a [Range],
     pub centre: &'a ContentCut,
     /// How far what items pay may be from the centre, as a share of all nodes.

@@ -2,7 +2,7 @@
 
 use super::super::ROUNDING;
 use super::super::ranges::Range;
-use super::counts::LevelCounts;
+use super::counts::NodesByLevel;
 use super::cuts::ContentCut;
 use super::master::{MasterSolution, MasterState};
 use super::problem::ContentProblem;
@@ -39,7 +39,7 @@ pub(super) struct OpenContents {
 #[derive(Clone, Copy)]
 pub(super) struct Proofs<'a> {
     pub problem: &'a ContentProblem<'a>,
-    pub counts: &'a [LevelCounts],
+    pub counts: &'a [NodesByLevel],
     pub cuts: &'a [ContentCut],
     /// Placements that cost this or more do not matter.
     pub target: f64,

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use rayon::prelude::*;
 
 use super::super::ranges::RangeProblem;
-use super::counts::{LevelCounts, level_counts};
+use super::counts::{NodesByLevel, level_counts};
 use super::cuts::ContentCut;
 use super::grid::ContentGrid;
 use super::master::{MasterSolution, MasterTask, solve};
@@ -51,7 +51,7 @@ const NONE_MISSING: f64 = 1e-4;
 /// The state of a search.
 struct ContentSearch<'a> {
     problem: &'a ContentProblem<'a>,
-    counts: Vec<LevelCounts>,
+    counts: Vec<NodesByLevel>,
     target: f64,
     open: Vec<OpenContents>,
     cuts: Vec<ContentCut>,
@@ -65,7 +65,7 @@ struct ContentSearch<'a> {
 }
 
 /// What one round found for a part.
-struct Improvement {
+struct PartImprovement {
     before: OpenContents,
     solution: Option<MasterSolution>,
     priced: Option<(ContentCut, Vec<NodeContent>)>,
@@ -182,7 +182,7 @@ impl ContentSearch<'_> {
             return false;
         }
         self.rounds -= 1;
-        let found: Vec<Improvement> =
+        let found: Vec<PartImprovement> =
             self.lowest_parts().par_iter().map(|part| self.improvement(part)).collect();
         for improvement in &found {
             if let Some((cut, contents)) = &improvement.priced {
@@ -201,7 +201,7 @@ impl ContentSearch<'_> {
     }
 
     /// Solves the program for a part, and proves a bound by its prices.
-    fn improvement(&self, part: &OpenContents) -> Improvement {
+    fn improvement(&self, part: &OpenContents) -> PartImprovement {
         let centre = &self.cuts[part.cut];
         // The prices of the bound by ranges are tried as they are.
         let task = MasterTask {
@@ -221,11 +221,11 @@ impl ContentSearch<'_> {
             let grid = ContentGrid::of(self.problem, &part.ranges)?;
             Some(ContentCut::by_contents(self.problem, grid, prices))
         });
-        Improvement { before: part.clone(), solution, priced }
+        PartImprovement { before: part.clone(), solution, priced }
     }
 
     /// Splits the part of an improvement, or gives its prices more or less freedom.
-    fn follow(&mut self, Improvement { before, solution, priced }: Improvement) {
+    fn follow(&mut self, PartImprovement { before, solution, priced }: PartImprovement) {
         let Some(at) = self.open.iter().position(|part| part.number == before.number) else { return };
         let part = &mut self.open[at];
         let Some(solution) = solution else {

@@ -2,7 +2,7 @@
 
 use super::super::levels::{ItemKind, bundled};
 use super::super::ranges::{Range, RangeBox, propose};
-use super::counts::LevelCounts;
+use super::counts::NodesByLevel;
 use super::cuts::ContentCut;
 use super::parts::OpenContents;
 use super::problem::ContentProblem;
@@ -47,7 +47,7 @@ impl RangeStart {
     pub(super) fn cut(
         &self,
         problem: &ContentProblem<'_>,
-        counts: &LevelCounts,
+        counts: &NodesByLevel,
         ranges: &[Range],
     ) -> Option<ContentCut> {
         let levels = &problem.ranges.costs.levels;

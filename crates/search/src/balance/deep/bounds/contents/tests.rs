@@ -2,7 +2,7 @@
 
 use super::super::levels::ItemKind;
 use super::super::ranges::{self, Range, RangeCosts, RangePrices, RangeProblem, RoomyNode};
-use super::counts::{LevelCounts, level_counts};
+use super::counts::{NodesByLevel, level_counts};
 use super::cuts::ContentCut;
 use super::grid::ContentGrid;
 use super::prices::ContentPrices;
@@ -121,7 +121,7 @@ impl EqualCase {
     }
 }
 
-fn counts_of<'a>(all: &'a [LevelCounts], figures: &PlacedFigures) -> &'a LevelCounts {
+fn counts_of<'a>(all: &'a [NodesByLevel], figures: &PlacedFigures) -> &'a NodesByLevel {
     all.iter().find(|counts| counts.nodes == figures.levels).expect("the numbers of nodes are among all")
 }
 
@@ -142,7 +142,7 @@ fn no_placement_is_below_the_bound() {
         }
         seen += 1;
     }
-    assert!(raised > seen / 4 && met > seen / 4, "{raised} {met} of {seen}");
+    assert!(raised > seen && met > seen / 20, "{raised} {met} of {seen}");
 }
 
 #[test]
