@@ -2,6 +2,7 @@
 
 mod backing;
 mod careful;
+mod contents;
 mod counts;
 mod level;
 mod levels;
@@ -93,6 +94,7 @@ impl ScoreFloor {
         }
         if let Some(ranges) = self.ranges.as_ref().filter(|_| known.is_finite()) {
             parts = parts.max(ranges::least(ranges, known, deadline));
+            parts = parts.max(contents::least(ranges, parts, known, deadline));
         }
         let sum = others + parts;
         // Affinity keys can have negative costs, so the parts can be larger than their sum.

@@ -24,7 +24,7 @@ struct LevelShare {
 }
 
 /// Prices of a box, and the figures of the placement that they are for.
-pub(super) struct Proposal {
+pub(in super::super) struct Proposal {
     pub prices: RangePrices,
     /// For each lane, its variance; the last one is that of the reserves' levels.
     pub variances: Vec<f64>,
@@ -54,7 +54,11 @@ struct FirstRows {
 }
 
 /// Good prices for a box; `None` if the solver finds none.
-pub(super) fn propose(problem: &RangeProblem, bundles: &[ItemKind], within: &RangeBox) -> Option<Proposal> {
+pub(in super::super) fn propose(
+    problem: &RangeProblem,
+    bundles: &[ItemKind],
+    within: &RangeBox,
+) -> Option<Proposal> {
     let mut shares = Vec::new();
     for level in 0..problem.costs.levels.len() {
         for (bundle, item) in bundles.iter().enumerate() {

@@ -14,7 +14,7 @@ const ROUNDED_UP: f64 = 1.0 + 1e-9;
 
 /// Numbers in a range, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Range {
+pub(in super::super) struct Range {
     pub low: f64,
     pub high: f64,
 }
@@ -103,7 +103,7 @@ impl NodeFigures {
 }
 
 /// The amounts of an item in each of its roles; true for the secondary.
-pub(super) fn roles(item: &ItemKind) -> impl Iterator<Item = (&[f64], bool)> {
+pub(in super::super) fn roles(item: &ItemKind) -> impl Iterator<Item = (&[f64], bool)> {
     let secondary = item.secondary.as_deref().map(|amounts| (amounts, true));
     [(item.primary.as_slice(), false)].into_iter().chain(secondary)
 }

@@ -13,9 +13,11 @@ mod prices;
 mod problem;
 
 pub(super) use boxes::least;
-pub(super) use figures::{LIMITS, average};
+pub(super) use cone::propose;
+pub(super) use figures::{LIMITS, Range, average, roles};
 pub(super) use nodes::{RoomyNode, roomy_nodes};
-pub(super) use problem::{RangeProblem, items};
+pub(super) use prices::{RangeBox, RangePrices, add_chord, costs_by_level};
+pub(super) use problem::{RangeCosts, RangeProblem, items};
 
 #[cfg(test)]
 mod tests;

@@ -42,7 +42,7 @@ pub(in super::super) struct RoomyCrowd {
 
 /// Nodes that hold the same amounts that cannot move, and have the same rooms.
 #[derive(Debug, Clone)]
-pub(super) struct LoadedKind {
+pub(in super::super) struct LoadedKind {
     /// Number of nodes.
     pub count: f64,
     /// Index of its class.
@@ -57,7 +57,7 @@ pub(super) struct LoadedKind {
 
 /// The movable items of a node that has more than its limits allow.
 #[derive(Debug, Clone)]
-pub(super) struct Crowd {
+pub(in super::super) struct Crowd {
     /// The figures of the limits that the node exceeds.
     pub beyond: Vec<usize>,
     /// For each figure, the least and the most that movable items add, if the node keeps them.

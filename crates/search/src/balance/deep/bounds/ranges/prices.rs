@@ -1,6 +1,7 @@
 //! Proof of a bound for a box of ranges: for any prices, no placement in the box costs less than what this module
 //! computes. Prices that are far from the best ones give a weak bound, not a wrong one.
 
+use super::super::ROUNDING;
 use super::super::careful::{CarefulCost, CarefulSum};
 use super::super::levels::ItemKind;
 use super::figures::{Range, roles};
@@ -9,7 +10,7 @@ use super::problem::RangeProblem;
 
 /// Ranges in which the figures of a placement are.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct RangeBox {
+pub(in super::super) struct RangeBox {
     /// The deviation of each lane, none below 0; the last one is that of the reserves' levels.
     pub deviations: Vec<Range>,
     /// The mean of the reserves' levels.
@@ -20,7 +21,7 @@ pub(super) struct RangeBox {
 
 /// The prices of a proof; any numbers give a bound.
 #[derive(Debug, Clone, Default)]
-pub(super) struct RangePrices {
+pub(in super::super) struct RangePrices {
     /// For each lane, the price of its variance; the last one is that of the reserves' levels.
     pub variances: Vec<f64>,
     /// The price of the mean of the reserves' levels.
@@ -67,7 +68,7 @@ pub(super) fn bound(problem: &RangeProblem, within: &RangeBox, prices: &RangePri
 ///
 /// Part of the weight is on the chord, and the rest on the lower end of the range. A price beyond that of the chord is for
 /// the variance that cannot be above the square of the upper end.
-fn add_chord(sum: &mut CarefulSum, weight: f64, Range { low, high }: Range, price: f64) {
+pub(in super::super) fn add_chord(sum: &mut CarefulSum, weight: f64, Range { low, high }: Range, price: f64) {
     let width = low + high;
     let on_chord = (price * width).min(weight);
     let beyond = if width > 0.0 { (price - on_chord / width).max(0.0) } else { price };
@@ -118,14 +119,21 @@ impl<'a> PricedLevels<'a> {
     fn add_nodes(&self, sum: &mut CarefulSum, kind: &LoadedKind) {
         let mut least = CarefulCost::NEVER;
         for level in 0..self.levels.len() {
-            least = least.or(self.node(kind, &kind.arrivals, level, None));
-            let Some(crowd) = &kind.crowd else { continue };
+            least = least.or(self.at_level(kind, level));
+        }
+        let share = kind.count / self.problem.nodes;
+        sum.add(share * least.value, share * least.size);
+    }
+
+    /// The least cost of a node at a level, with or without more than its limits.
+    fn at_level(&self, kind: &LoadedKind, level: usize) -> CarefulCost {
+        let mut least = self.node(kind, &kind.arrivals, level, None);
+        if let Some(crowd) = &kind.crowd {
             for figure in &crowd.beyond {
                 least = least.or(self.crowded(kind, crowd, level, *figure));
             }
         }
-        let share = kind.count / self.problem.nodes;
-        sum.add(share * least.value, share * least.size);
+        least
     }
 
     /// The cost of a node at a level, less what the arrivals pay. Another slope can take the place of that of one figure.
@@ -225,4 +233,34 @@ impl<'a> PricedLevels<'a> {
 /// The least of some costs, with the size of the largest.
 fn least_of(costs: &[CarefulCost]) -> CarefulCost {
     costs.iter().copied().fold(CarefulCost::NEVER, CarefulCost::or)
+}
+
+/// What nodes and items cost by some prices, for any numbers of nodes by level.
+pub(in super::super) struct CostsByLevel {
+    /// For each level, a number that no node costs less than there, apart from its reserve.
+    pub levels: Vec<f64>,
+    /// For each item, the least cost of its primary and of its secondary.
+    pub items: Vec<[f64; 2]>,
+    /// The sum of these costs by node, and the sum of their sizes.
+    pub paid: (f64, f64),
+}
+
+/// The costs of nodes and items by the prices of the variances and the slopes.
+pub(in super::super) fn costs_by_level(problem: &RangeProblem, prices: &RangePrices) -> CostsByLevel {
+    let placing = PricedLevels::of(problem, prices, vec![0.0; problem.costs.levels.len()]);
+    let of_level = |level: usize| {
+        let of_kind = |kind: &LoadedKind| placing.at_level(kind, level);
+        let least = problem.kinds.iter().map(of_kind).fold(CarefulCost::NEVER, CarefulCost::or);
+        least.value - ROUNDING * least.size
+    };
+    let (mut items, mut sum, mut size) = (Vec::new(), 0.0, 0.0);
+    for (item, roles) in problem.items.iter().zip(&placing.least) {
+        for least in roles.iter().filter(|least| least.value.is_finite()) {
+            let share = item.count / problem.nodes;
+            sum += share * least.value;
+            size += share * least.size;
+        }
+        items.push([0, 1].map(|role| if roles[role].value.is_finite() { roles[role].value } else { 0.0 }));
+    }
+    CostsByLevel { levels: (0..problem.costs.levels.len()).map(of_level).collect(), items, paid: (sum, size) }
 }

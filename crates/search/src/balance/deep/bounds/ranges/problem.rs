@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::super::levels::{ItemKind, levels};
 use super::super::{LaneFloor, rising_weight, stays_online};
-use super::figures::{LIMITS, NodeFigures, roles, taken};
+use super::figures::{LIMITS, NodeFigures, Range, roles, taken};
 use super::nodes::{FixedClass, LoadedKind, RoomyNode, classes, kinds, roomy_nodes};
 use crate::balance::deep::terrain::Terrain;
 
@@ -12,14 +12,14 @@ use crate::balance::deep::terrain::Terrain;
 #[derive(Debug, Clone)]
 pub(in super::super) struct RangeProblem {
     /// Number of nodes.
-    pub(super) nodes: f64,
-    pub(super) kinds: Vec<LoadedKind>,
+    pub(in super::super) nodes: f64,
+    pub(in super::super) kinds: Vec<LoadedKind>,
     pub(super) classes: Vec<FixedClass>,
     pub(in super::super) costs: RangeCosts,
     /// For each lane, the mean of its values. It is the same for all placements.
     pub(in super::super) means: Vec<f64>,
     /// The items have an amount for each figure: for each lane, and after them for each limit that no lane stands for.
-    pub(super) items: Vec<ItemKind>,
+    pub(in super::super) items: Vec<ItemKind>,
     /// Number of limits that no lane stands for.
     pub(super) limits: usize,
 }
@@ -74,7 +74,7 @@ impl RangeProblem {
     }
 
     /// Puts a problem together. The amounts of `items` are values of the lanes, and after them what they take of each limit.
-    pub(super) fn new(
+    pub(in super::super) fn new(
         costs: RangeCosts,
         nodes: Vec<RoomyNode>,
         items: Vec<ItemKind>,
@@ -94,6 +94,17 @@ impl RangeProblem {
         let means = (0..lanes).map(mean).collect();
         let classes = classes(&mut kinds);
         RangeProblem { nodes: count, means, limits: figures.others(), costs, items, kinds, classes }
+    }
+
+    /// The least and the most that movable items add to a lane of any node.
+    pub(in super::super) fn arrivals(&self, lane: usize) -> Range {
+        let crowds = self.kinds.iter().filter_map(|kind| kind.crowd.as_ref());
+        let all = self.kinds.iter().map(|kind| &kind.arrivals).chain(crowds.map(|crowd| &crowd.arrivals));
+        let none = Range { low: f64::INFINITY, high: f64::NEG_INFINITY };
+        all.map(|arrivals| arrivals[lane]).fold(none, |widest, range| Range {
+            low: widest.low.min(range.low),
+            high: widest.high.max(range.high),
+        })
     }
 
     /// Number of figures of a node.
