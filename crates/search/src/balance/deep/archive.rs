@@ -56,8 +56,7 @@ impl Archive {
     /// Keeps the present state if it is better than all records with as many or fewer moved instances.
     pub(crate) fn offer(&mut self, at: &Arrangement<'_>) {
         if self.wants(&at.now()) {
-            let shift = |mobile: &u32| Shift { mobile: *mobile, to: at.seats[*mobile as usize] };
-            self.enter(at.now(), || at.moved.iter().map(shift).collect());
+            self.enter(at.now(), || at.shifts());
         }
     }
 

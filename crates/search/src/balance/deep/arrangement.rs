@@ -292,6 +292,11 @@ impl<'t> Arrangement<'t> {
         Some(new)
     }
 
+    /// The moves that lead here from home.
+    pub(crate) fn shifts(&self) -> Vec<Shift> {
+        self.moved.iter().map(|mobile| Shift { mobile: *mobile, to: self.seats[*mobile as usize] }).collect()
+    }
+
     /// Computes all running sums again, so that rounding errors do not accumulate.
     pub(crate) fn refresh(&mut self) {
         self.take_figures();

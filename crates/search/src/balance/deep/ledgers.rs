@@ -100,7 +100,7 @@ impl Ledgers {
         self.peers[slot as usize].iter().find(|peer| peer.0 == other).map_or(0, |peer| peer.1)
     }
 
-    fn change_peer(&mut self, slot: u32, other: u32, by: i64) {
+    pub(super) fn change_peer(&mut self, slot: u32, other: u32, by: i64) {
         let peers = &mut self.peers[slot as usize];
         let mut amount = by;
         if let Some(at) = peers.iter().position(|peer| peer.0 == other) {

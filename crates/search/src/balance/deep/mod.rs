@@ -21,6 +21,7 @@ pub(crate) mod neighbourhood;
 pub mod order;
 pub mod plan;
 mod polish;
+mod relabel;
 pub mod remains;
 pub mod repair;
 pub(crate) mod schedules;
@@ -40,6 +41,7 @@ use self::archive::{Archive, SeenPlacement};
 use self::arrangement::{Arrangement, Shift};
 use self::bounds::{MoveLine, ScoreFloor};
 use self::headway::DeepWatch;
+use self::relabel::Relabelling;
 use self::schedules::Scale;
 use self::sorted::SortedStart;
 use self::terrain::Terrain;
@@ -282,14 +284,18 @@ fn rounds(
     });
     let Some(target) = target.cloned() else { return tried };
     let fits = archive.slope(target.appraisal.moved).max(move_cost).clamp(scale.unit * 0.01, scale.dear);
-    let sorted = SortedStart::of(home, deep, limits, watch);
+    let relabelling = Relabelling::of(home);
+    let sorted = SortedStart::of(home, deep, limits, relabelling.as_ref(), watch);
     let second = deep.effort - first;
     // What a promising start takes is for the most part saved here.
     let second = if sorted.as_ref().is_some_and(|start| start.is_promising) { second / 2 } else { second };
     let runs = schedules::second_round(deep.streams, second, scale, fits, limits);
     tried += run_all(home, &runs, limits, archive, Some(&target.shifts), watch);
     if let Some(sorted) = sorted {
-        tried += sorted.search(home, deep, scale, limits, archive, watch);
+        tried += sorted.search(home, scale, archive, watch);
+    }
+    if let Some(relabelling) = &relabelling {
+        relabelling.shorten_records(home, limits, archive, watch.deadline);
     }
     if limits.data == i64::MAX {
         polish::single_moves(&mut home.clone(), archive);
@@ -306,7 +312,7 @@ fn move_cost(deep: &DeepOptions, deviations: f64, archive: &Archive) -> f64 {
     deep.move_cost.unwrap_or(LEAST_SHARE * average)
 }
 
-/// Runs some schedules, as many at a time as there are threads.
+/// Runs some schedules, as many at a time as there are threads, and joins what they find.
 fn run_all(
     home: &Arrangement<'_>,
     runs: &[anneal::Schedule],
@@ -315,6 +321,23 @@ fn run_all(
     from: Option<&[Shift]>,
     watch: DeepWatch<'_>,
 ) -> u64 {
+    let mut sum = 0;
+    for (tried, own) in run_each(home, runs, limits, from, watch) {
+        sum += tried;
+        archive.join(own);
+    }
+    sum
+}
+
+/// Runs some schedules, as many at a time as there are threads. Returns what each found, with the number of changes
+/// that it tried.
+fn run_each(
+    home: &Arrangement<'_>,
+    runs: &[anneal::Schedule],
+    limits: &Limits,
+    from: Option<&[Shift]>,
+    watch: DeepWatch<'_>,
+) -> Vec<(u64, Archive)> {
     let one = |schedule: &anneal::Schedule| {
         let start = from.filter(|_| schedule.from_best).and_then(|shifts| home.clone().with(shifts));
         let mut at = start.unwrap_or_else(|| home.clone());
@@ -322,13 +345,7 @@ fn run_all(
         let tried = anneal(&mut at, schedule, limits, &mut own, watch);
         (tried, own)
     };
-    let found: Vec<(u64, Archive)> = runs.par_iter().map(one).collect();
-    let mut sum = 0;
-    for (tried, own) in found {
-        sum += tried;
-        archive.join(own);
-    }
-    sum
+    runs.par_iter().map(one).collect()
 }
 
 /// The records as placements with their exact scores.

@@ -35,6 +35,9 @@ const SORTED: [Cooling; 2] = [(0.05, 0.002), (0.2, 0.005)];
 /// long, and all others find better places. Hotter runs forget the start.
 const PROMISING: [Cooling; 4] = [(0.1, 0.005), (0.07, 0.0035), (0.1, 0.005), (0.12, 0.006)];
 
+/// Temperatures of the runs from the best placement of these, once it has fewer moves.
+const SHORTENED: [Cooling; 4] = [(0.1, 0.005), (0.05, 0.005), (0.12, 0.006), (0.035, 0.0035)];
+
 /// Share of the effort of all runs from a start with sorted secondaries, and of each one from a promising start.
 const SORTED_SHARE: f64 = 0.125;
 
@@ -142,6 +145,26 @@ pub(crate) fn from_sorted(
         from_best: true,
     };
     coolings.iter().enumerate().map(run).collect()
+}
+
+/// The runs from the best placement of a promising start, with fewer moves. If that is beyond the limit, the price
+/// follows it.
+pub(crate) fn from_shortened(
+    streams: usize,
+    effort: u64,
+    scale: &Scale,
+    price: f64,
+    is_beyond: bool,
+) -> Vec<Schedule> {
+    let run = |(at, (hot, cold)): (usize, &Cooling)| Schedule {
+        stream: (4 * streams + at) as u64,
+        evaluations: of_one_run(effort),
+        price: (price, price * LAST_PRICE),
+        temperature: (scale.unit * hot, scale.unit * cold),
+        pricing: if is_beyond { Pricing::FollowingLimits } else { Pricing::Falling },
+        from_best: true,
+    };
+    SHORTENED.iter().enumerate().map(run).collect()
 }
 
 /// Effort of one run from a promising start.

@@ -12,7 +12,7 @@ use super::levels::{LevelPlan, PlannedRoom};
 use super::{Design, Gathering, REPEATS, lane_factors};
 use crate::balance::deep::anneal::Limits;
 use crate::balance::deep::appraise::LaneRow;
-use crate::balance::deep::arrangement::{Arrangement, Shift};
+use crate::balance::deep::arrangement::Arrangement;
 use crate::balance::deep::headway::DeepWatch;
 use crate::balance::deep::{order, placements};
 
@@ -98,9 +98,7 @@ impl<'t> PlannedStart<'t> {
 
 /// Returns true if the moves to the arrangement have an order without detours.
 fn has_order(start: &Arrangement<'_>) -> bool {
-    let shift = |mobile: &u32| Shift { mobile: *mobile, to: start.seats[*mobile as usize] };
-    let shifts: Vec<Shift> = start.moved.iter().map(shift).collect();
-    order::is_direct(start.terrain, &placements(start.terrain, &shifts))
+    order::is_direct(start.terrain, &placements(start.terrain, &start.shifts()))
 }
 
 /// The mobiles that move, those with the largest needs first.

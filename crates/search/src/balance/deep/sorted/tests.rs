@@ -28,7 +28,7 @@ fn a_start_is_promising_with_enough_effort_and_moves() {
     let (deadline, headway) = (Deadline::never(), SearchProgress::default());
     let watch = DeepWatch { deadline: &deadline, headway: &headway };
     let is_promising = |effort: u64, limits: Limits| {
-        SortedStart::of(&home, &options(effort), &limits, watch).is_some_and(|start| start.is_promising)
+        SortedStart::of(&home, &options(effort), &limits, None, watch).is_some_and(|start| start.is_promising)
     };
     let enough = terrain.mobiles.len() as u64 * 8 * 5000;
     assert!(is_promising(enough, NO_LIMITS));
@@ -51,10 +51,10 @@ fn runs_from_a_promising_start_improve_it_and_have_an_order() {
                 let (deadline, headway) = (Deadline::never(), SearchProgress::default());
                 let watch = DeepWatch { deadline: &deadline, headway: &headway };
                 let mut archive = Archive::default();
-                let mut start = SortedStart::of(&home, &options(160_000), &NO_LIMITS, watch)?;
+                let mut start = SortedStart::of(&home, &options(160_000), &NO_LIMITS, None, watch)?;
                 start.is_promising = has_order(&home, &start.shifts);
                 let before = start.start.now().score;
-                start.search(&home, &options(160_000), &scale, &NO_LIMITS, &mut archive, watch);
+                start.search(&home, &scale, &mut archive, watch);
                 let last = archive.front().last().cloned()?;
                 Some((before, last.appraisal, last.shifts))
             })
