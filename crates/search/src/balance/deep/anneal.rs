@@ -7,6 +7,7 @@ use super::archive::Archive;
 use super::arrangement::{Appraisal, Arrangement, ShiftSet};
 use super::draws::RandomNumbers;
 use super::headway::DeepWatch;
+use super::levelled::NodeLevels;
 use super::neighbourhood::{
     BackHome, EjectionChain, Neighbourhood, OneForSeveral, Relay, ReserveRelief, SeatSwap, SingleMove,
 };
@@ -112,11 +113,13 @@ fn neighbourhood(draws: &mut RandomNumbers) -> &'static dyn Neighbourhood {
     &SingleMove
 }
 
-/// Performs one run and offers the states on its way to `archive`. Returns the number of changes appraised.
+/// Performs one run and offers the states on its way to `archive`. Returns the number of changes appraised. With `levels`,
+/// no secondary goes to a node whose level is too low.
 pub(crate) fn anneal(
     at: &mut Arrangement<'_>,
     schedule: &Schedule,
     limits: &Limits,
+    levels: Option<&NodeLevels>,
     archive: &mut Archive,
     DeepWatch { deadline, headway }: DeepWatch<'_>,
 ) -> u64 {
@@ -146,6 +149,9 @@ pub(crate) fn anneal(
         }
         proposal.clear();
         if !neighbourhood(&mut draws).draw(at, &mut draws, &mut proposal) {
+            continue;
+        }
+        if levels.is_some_and(|levels| !levels.allow(at, &proposal)) {
             continue;
         }
         let (now, new) = (at.now(), at.appraise(&proposal));

@@ -15,6 +15,7 @@ pub(crate) mod faults;
 mod gather;
 pub mod headway;
 mod ledgers;
+mod levelled;
 mod mender;
 pub mod merge;
 pub(crate) mod neighbourhood;
@@ -342,7 +343,7 @@ fn run_each(
         let start = from.filter(|_| schedule.from_best).and_then(|shifts| home.clone().with(shifts));
         let mut at = start.unwrap_or_else(|| home.clone());
         let mut own = Archive::default();
-        let tried = anneal(&mut at, schedule, limits, &mut own, watch);
+        let tried = anneal(&mut at, schedule, limits, None, &mut own, watch);
         (tried, own)
     };
     runs.par_iter().map(one).collect()

@@ -35,8 +35,14 @@ const SORTED: [Cooling; 2] = [(0.05, 0.002), (0.2, 0.005)];
 /// long, and all others find better places. Hotter runs forget the start.
 const PROMISING: [Cooling; 4] = [(0.1, 0.005), (0.07, 0.0035), (0.1, 0.005), (0.12, 0.006)];
 
+/// Number of these runs, if runs that keep levels follow.
+const BEFORE_LEVELS: usize = 2;
+
 /// Temperatures of the runs from the best placement of these, once it has fewer moves.
-const SHORTENED: [Cooling; 4] = [(0.1, 0.005), (0.05, 0.005), (0.12, 0.006), (0.035, 0.0035)];
+const SHORTENED: [Cooling; 2] = [(0.1, 0.005), (0.05, 0.005)];
+
+/// Temperatures of the runs that keep levels. They find the other secondaries new places altogether.
+const LEVELLED: Cooling = (0.1, 0.007);
 
 /// Share of the effort of all runs from a start with sorted secondaries, and of each one from a promising start.
 const SORTED_SHARE: f64 = 0.125;
@@ -133,8 +139,13 @@ pub(crate) fn from_sorted(
     scale: &Scale,
     price: f64,
     is_promising: bool,
+    levels_follow: bool,
 ) -> Vec<Schedule> {
-    let coolings: &[Cooling] = if is_promising { &PROMISING } else { &SORTED };
+    let coolings: &[Cooling] = match (is_promising, levels_follow) {
+        (false, _) => &SORTED,
+        (true, false) => &PROMISING,
+        (true, true) => &PROMISING[..BEFORE_LEVELS],
+    };
     let each = if is_promising { of_one_run(effort) } else { of_one_run(effort) / SORTED.len() as u64 };
     let run = |(at, (hot, cold)): (usize, &Cooling)| Schedule {
         stream: (2 * streams + at) as u64,
@@ -147,24 +158,29 @@ pub(crate) fn from_sorted(
     coolings.iter().enumerate().map(run).collect()
 }
 
-/// The runs from the best placement of a promising start, with fewer moves. If that is beyond the limit, the price
-/// follows it.
-pub(crate) fn from_shortened(
-    streams: usize,
-    effort: u64,
-    scale: &Scale,
-    price: f64,
-    is_beyond: bool,
-) -> Vec<Schedule> {
+/// The runs from the best placement of a promising start beyond the limit on moves. The price follows the limit.
+pub(crate) fn from_shortened(streams: usize, effort: u64, scale: &Scale, price: f64) -> Vec<Schedule> {
     let run = |(at, (hot, cold)): (usize, &Cooling)| Schedule {
         stream: (4 * streams + at) as u64,
         evaluations: of_one_run(effort),
         price: (price, price * LAST_PRICE),
         temperature: (scale.unit * hot, scale.unit * cold),
-        pricing: if is_beyond { Pricing::FollowingLimits } else { Pricing::Falling },
+        pricing: Pricing::FollowingLimits,
         from_best: true,
     };
     SHORTENED.iter().enumerate().map(run).collect()
+}
+
+/// A run that keeps levels.
+pub(crate) fn with_levels(stream: usize, evaluations: u64, scale: &Scale, price: f64) -> Schedule {
+    Schedule {
+        stream: stream as u64,
+        evaluations,
+        price: (price, price * LAST_PRICE),
+        temperature: (scale.unit * LEVELLED.0, scale.unit * LEVELLED.1),
+        pricing: Pricing::Falling,
+        from_best: true,
+    }
 }
 
 /// Effort of one run from a promising start.

@@ -6,7 +6,7 @@ use super::arrangement::{Arrangement, Shift};
 use super::headway::DeepWatch;
 use super::relabel::{Relabelling, has_order};
 use super::schedules::{self, Scale};
-use super::{DeepOptions, gather, move_cost, run_all, run_each};
+use super::{DeepOptions, gather, levelled, move_cost, run_all, run_each};
 
 /// A start is promising only if at least this share of the mirrored instances may move.
 const ROOMY: f64 = 0.75;
@@ -16,6 +16,9 @@ const ROOMY_BEYOND: f64 = 0.6;
 
 /// A start is promising only if each of its runs can try so many changes for each mobile.
 const TRIES_OF_A_MOBILE: f64 = 5000.0;
+
+/// Share of the effort of the runs that keep levels.
+const LEVELLED_SHARE: f64 = 0.4;
 
 /// A start with sorted secondaries.
 pub(super) struct SortedStart<'t, 'r> {
@@ -64,7 +67,7 @@ impl<'t, 'r> SortedStart<'t, 'r> {
     /// some more runs begin there. Returns the number of changes tried.
     pub(super) fn search(
         self,
-        home: &Arrangement<'_>,
+        home: &Arrangement<'t>,
         scale: &Scale,
         archive: &mut Archive,
         watch: DeepWatch<'_>,
@@ -82,37 +85,52 @@ impl<'t, 'r> SortedStart<'t, 'r> {
         }
         let deep = &self.deep;
         let price = move_cost(deep, home.deviations(), archive).clamp(scale.unit * 0.01, scale.dear);
-        let runs = schedules::from_sorted(deep.streams, deep.effort, scale, price, self.is_promising);
+        // Within tight limits, better levels are lost again when the placement is shortened.
+        let is_roomy = self.limits.moves as f64 >= ROOMY * home.terrain.mobiles.len() as f64;
+        let levels_follow = self.is_promising && is_roomy;
+        let runs =
+            schedules::from_sorted(deep.streams, deep.effort, scale, price, self.is_promising, levels_follow);
         let mut tried = run_all(home, &runs, &limits, &mut own, Some(&self.shifts), watch);
         let best = own.front().last().map(|record| record.shifts.clone());
         if !self.is_beyond && best.as_ref().is_some_and(|best| has_order(home, best)) {
             archive.join(own);
         }
-        if let Some(best) = best.filter(|_| self.is_promising) {
-            tried += self.search_again(home, &best, price, scale, archive, watch);
+        let best = best.filter(|_| self.is_promising).and_then(|best| home.clone().with(&best));
+        if let Some(best) = best {
+            let (best, of_levels) = if levels_follow {
+                let effort = (deep.effort as f64 * LEVELLED_SHARE) as u64;
+                levelled::improve(best, (deep.streams, effort), (scale, price), &limits, watch)
+            } else {
+                (best, 0)
+            };
+            tried += of_levels + self.search_again(home, best, scale, archive, watch);
         }
         tried
     }
 
-    /// Shortens the best placement of the runs and begins some more runs there. Returns the number of changes tried.
+    /// Shortens the best placement of the runs. If it is beyond the limit, some more runs begin there. Returns the number of
+    /// changes tried.
     fn search_again(
         &self,
-        home: &Arrangement<'_>,
-        best: &[Shift],
-        price: f64,
+        home: &Arrangement<'t>,
+        best: Arrangement<'t>,
         scale: &Scale,
         archive: &mut Archive,
         watch: DeepWatch<'_>,
     ) -> u64 {
-        let Some(best) = home.clone().with(best) else { return 0 };
-        let short = self.relabelling.and_then(|relabelling| relabelling.shorten(&best)).unwrap_or(best);
-        let (deep, limits, shifts) = (&self.deep, &self.limits, short.shifts());
-        let fits = archive.slope(limits.moves).clamp(scale.unit * 0.01, scale.dear);
-        if limits.hold(&short.now()) && has_order(home, &shifts) {
-            archive.offer(&short);
+        let (deep, limits) = (&self.deep, &self.limits);
+        let short = self.relabelling.and_then(|relabelling| relabelling.shorten(&best));
+        for end in short.iter().chain([&best]) {
+            if limits.hold(&end.now()) && has_order(home, &end.shifts()) {
+                archive.offer(end);
+            }
         }
-        let price = if self.is_beyond { fits } else { price };
-        let runs = schedules::from_shortened(deep.streams, deep.effort, scale, price, self.is_beyond);
+        if !self.is_beyond {
+            return 0;
+        }
+        let price = archive.slope(limits.moves).clamp(scale.unit * 0.01, scale.dear);
+        let runs = schedules::from_shortened(deep.streams, deep.effort, scale, price);
+        let shifts = short.unwrap_or(best).shifts();
         let mut sum = 0;
         for (tried, own) in run_each(home, &runs, limits, Some(&shifts), watch) {
             sum += tried;
