@@ -145,7 +145,7 @@ fn bounds_hold_within_limits(
     let most = best.by_moves.len() / 2;
     let least = DeepOptions { effort: 500, streams: 1, ..DeepOptions::of(cluster, nodes) };
     let watch = DeepWatch { deadline: &Deadline::never(), headway: &SearchProgress::default() };
-    let deep = DeepOptions { max_moves: Some(most as u64), ..least.clone() };
+    let deep = DeepOptions { max_moves: Some(most as u64), ..least };
     let found = search(cluster, nodes, options, &deep, watch);
     for (moves, best) in best.by_moves.iter().enumerate().take(most + 1) {
         let (near, bound) = (1e-9 * best.abs().max(1.0), found.bounds.after(moves));
