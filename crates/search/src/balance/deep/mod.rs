@@ -11,6 +11,8 @@ pub(crate) mod arrangement;
 pub mod bounds;
 mod concede;
 mod draws;
+#[cfg(test)]
+mod examples;
 pub(crate) mod faults;
 mod gather;
 pub mod headway;

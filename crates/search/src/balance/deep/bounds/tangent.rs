@@ -188,16 +188,16 @@ impl<'t> TangentData<'t> {
     }
 
     /// The gains of the mobiles if reserves fall as little as their largest amounts, best first, and the value at the
-    /// start with the reserves.
-    fn sorted_gains(&self, tangent: &TangentGains) -> (f64, Vec<f64>) {
+    /// start with the reserves. `free` are the choices without a price.
+    fn sorted_gains(&self, tangent: &TangentGains, free: &[Option<Choice>]) -> (f64, Vec<f64>) {
         let (terrain, width) = (self.terrain, self.terrain.width());
-        let of_mobile = |(mobile, choice): (usize, Option<Choice>)| {
+        let of_mobile = |(mobile, choice): (usize, &Option<Choice>)| {
             let details = &terrain.mobiles[mobile];
             let of_reserve =
                 if details.mirrored { self.reserve_gain(details.home, details.need) } else { 0.0 };
             choice.map(|choice| choice.gain + of_reserve)
         };
-        let choices = self.choices(tangent, 0.0).into_iter().enumerate();
+        let choices = free.iter().enumerate();
         let mut gains: Vec<f64> = choices.filter_map(of_mobile).filter(|gain| *gain > 0.0).collect();
         gains.sort_by(|a, b| b.total_cmp(a));
         let reserves = terrain.lanes.reserve.map_or(0.0, |k| self.start.iter().skip(k).step_by(width).sum());
@@ -207,25 +207,26 @@ impl<'t> TangentData<'t> {
     /// Tightens the bounds by a tangent. Returns the moves of least cost with a price for each move that suits `moves`
     /// moves.
     fn take(&self, line: &mut MoveLine, tangent: &TangentGains, moves: usize) -> PricedMoves {
-        let (start, gains) = self.sorted_gains(tangent);
+        let free = self.choices(tangent, 0.0);
+        let (start, gains) = self.sorted_gains(tangent, &free);
         line.take(start, &gains, start.abs() + self.keys);
-        self.respond_within(tangent, Budget::Moves(moves), |value, price, size| {
+        self.respond_within(tangent, &free, Budget::Moves(moves), |value, price, size| {
             line.take_priced(value, price, size);
         })
     }
 
     /// The moves of least cost along a tangent, with a price at which they fit the budget. Calls `note` for each price that
-    /// is tried, with the least cost, the price, and the sum of the sizes of its parts.
+    /// is tried, with the least cost, the price, and the sum of the sizes of its parts. `free` are the choices without a price.
     fn respond_within(
         &self,
         tangent: &TangentGains,
+        free: &[Option<Choice>],
         budget: Budget,
         mut note: impl FnMut(f64, f64, f64),
     ) -> PricedMoves {
-        let free = self.choices(tangent, 0.0);
         let mut priced = |price: f64| {
             let (choices, of_move) = match budget {
-                Budget::Moves(_) => (free.clone(), price),
+                Budget::Moves(_) => (free.to_vec(), price),
                 Budget::Data(_) => (self.choices(tangent, price), 0.0),
             };
             let cost = |choice: &Option<Choice>| choice.map_or(f64::INFINITY, |of| of_move - of.gain);
@@ -234,7 +235,7 @@ impl<'t> TangentData<'t> {
             note(tangent.value + response.value, price, tangent.value.abs() + response.size + self.keys);
             PricedMoves { choices, response }
         };
-        let (mut low, mut high) = (0.0, self.highest_price(tangent, &free, budget));
+        let (mut low, mut high) = (0.0, self.highest_price(tangent, free, budget));
         let mut best = priced(high);
         for _ in 0..PRICES {
             let middle = f64::midpoint(low, high);
@@ -403,7 +404,8 @@ pub(crate) fn within_data(terrain: &Terrain<'_>, floor: f64, most: i64, deadline
             break;
         }
         let tangent = slopes.tangent(&point);
-        let moves = slopes.respond_within(&tangent, Budget::Data(most), |value, price, size| {
+        let free = slopes.choices(&tangent, 0.0);
+        let moves = slopes.respond_within(&tangent, &free, Budget::Data(most), |value, price, size| {
             let paid = price * most as f64;
             bound = bound.max(value - paid - ROUNDING * (size + paid));
         });

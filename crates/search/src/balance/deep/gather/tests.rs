@@ -1,14 +1,12 @@
 use super::*;
 use crate::Deadline;
 use crate::balance::BalanceOptions;
+use crate::balance::deep::examples::{NO_LIMITS, generated};
 use crate::balance::deep::headway::SearchProgress;
 use crate::balance::deep::{as_draft, order, placements};
-use htools_ganeti::generate::{ClusterSpec, TemplateMix, cluster};
-use htools_ganeti::load::merge::{MergeOptions, finish, merge};
+use htools_ganeti::generate::{ClusterSpec, TemplateMix};
+use htools_model::Cluster;
 use htools_model::score::Board;
-use htools_model::{Cluster, Mib};
-
-const NO_LIMITS: Limits = Limits { moves: i64::MAX, data: i64::MAX, data_of_a_move: 1.0 };
 
 /// Small clusters of every kind, some with an offline node.
 fn clusters() -> impl Iterator<Item = Cluster> {
@@ -20,8 +18,7 @@ fn clusters() -> impl Iterator<Item = Cluster> {
             fill: 0.3 + 0.05 * (seed % 7) as f64,
             ..ClusterSpec::new(12, 90, mixes[seed as usize % 2], seed)
         };
-        let mut cluster = merge(cluster(&spec), &MergeOptions::default()).expect("no selection");
-        finish(&mut cluster, Mib::ZERO);
+        let mut cluster = generated(&spec);
         cluster.nodes[3].spec.offline = seed % 4 == 1;
         cluster
     })
@@ -131,8 +128,7 @@ fn plans_lower_the_reserves_within_the_limit() {
 #[test]
 fn shared_storage_has_no_such_start() {
     let spec = ClusterSpec::new(12, 90, TemplateMix::Ext, 1);
-    let mut cluster = merge(cluster(&spec), &MergeOptions::default()).expect("no selection");
-    finish(&mut cluster, Mib::ZERO);
+    let cluster = generated(&spec);
     let terrain = Terrain::of(&cluster, &cluster.all_nodes(), &BalanceOptions::default());
     assert!(start(&terrain, &NO_LIMITS).is_none());
 }

@@ -1,25 +1,14 @@
 use super::*;
 use crate::Deadline;
 use crate::balance::BalanceOptions;
+use crate::balance::deep::arrangement::Shift;
+use crate::balance::deep::examples::{NO_LIMITS, mirrored};
 use crate::balance::deep::headway::SearchProgress;
 use crate::balance::deep::terrain::Seat;
-use crate::balance::deep::{Limits, arrangement::Shift};
-use htools_ganeti::generate::{ClusterSpec, TemplateMix, cluster};
-use htools_ganeti::load::merge::{MergeOptions, finish, merge};
-use htools_model::{Cluster, Mib};
-
-const NO_LIMITS: Limits = Limits { moves: i64::MAX, data: i64::MAX, data_of_a_move: 1.0 };
-
-fn example(seed: u64) -> Cluster {
-    let spec = ClusterSpec { fill: 0.4, ..ClusterSpec::new(12, 90, TemplateMix::Drbd, seed) };
-    let mut cluster = merge(cluster(&spec), &MergeOptions::default()).expect("no selection");
-    finish(&mut cluster, Mib::ZERO);
-    cluster
-}
 
 #[test]
 fn a_secondary_goes_to_no_node_below_its_need() {
-    let cluster = example(1);
+    let cluster = mirrored(1);
     let terrain = Terrain::of(&cluster, &cluster.all_nodes(), &BalanceOptions::default());
     let home = Arrangement::of(&terrain);
     let levels = NodeLevels::of(&home);
@@ -43,7 +32,7 @@ fn a_run_keeps_the_levels_and_generations_lower_the_score() {
     let watch = DeepWatch { deadline: &deadline, headway: &headway };
     let mut better = 0;
     for seed in 1..5 {
-        let cluster = example(seed);
+        let cluster = mirrored(seed);
         let terrain = Terrain::of(&cluster, &cluster.all_nodes(), &BalanceOptions::default());
         let home = Arrangement::of(&terrain);
         let scale = Scale::of(&mut home.clone());

@@ -17,7 +17,7 @@ pub(super) struct AlikeGroups {
     pub mirror_kind: Vec<u32>,
 }
 
-/// What tells mobiles apart in both roles.
+/// The properties that tell mobiles apart in both roles.
 #[derive(PartialEq, Eq, Hash)]
 struct AmountsInBothRoles<'c> {
     need: i64,
@@ -31,7 +31,7 @@ struct AmountsInBothRoles<'c> {
     needs: &'c TagSet,
 }
 
-/// What tells mobiles apart as primaries only.
+/// The properties that tell mobiles apart as primaries only.
 #[derive(PartialEq, Eq, Hash)]
 struct PrimaryKey<'c> {
     lanes: u32,

@@ -21,7 +21,7 @@ pub(super) struct SeatPairing<'a, 't> {
     is_taken: Vec<bool>,
     by_primary: SeatLists,
     by_secondary: SeatLists,
-    /// What nodes keep for each other with the present pairs.
+    /// The reserves of nodes for each other with the present pairs.
     ledgers: Ledgers,
     /// For each slot, the most that it keeps for another one in the placement, in MiB.
     levels: Vec<i64>,

@@ -4,13 +4,11 @@ use super::*;
 use crate::balance::BalanceOptions;
 use crate::balance::deep::arrangement::ShiftSet;
 use crate::balance::deep::draws::RandomNumbers;
+use crate::balance::deep::examples::{NO_LIMITS, generated};
 use crate::balance::deep::neighbourhood::{Neighbourhood, SeatSwap, SingleMove};
 use crate::balance::deep::terrain::Terrain;
-use htools_ganeti::generate::{ClusterSpec, TemplateMix, cluster};
-use htools_ganeti::load::merge::{MergeOptions, finish, merge};
-use htools_model::{Cluster, Ledger, Mib, TagTable};
-
-const NO_LIMITS: Limits = Limits { moves: i64::MAX, data: i64::MAX, data_of_a_move: 1.0 };
+use htools_ganeti::generate::{ClusterSpec, TemplateMix};
+use htools_model::{Cluster, Ledger, TagTable};
 
 fn example(nodes: usize, instances: usize, mix: TemplateMix, seed: u64) -> Cluster {
     let spec = ClusterSpec {
@@ -19,8 +17,7 @@ fn example(nodes: usize, instances: usize, mix: TemplateMix, seed: u64) -> Clust
         fill: 0.3,
         ..ClusterSpec::new(nodes, instances, mix, seed)
     };
-    let mut cluster = merge(cluster(&spec), &MergeOptions::default()).expect("no selection");
-    finish(&mut cluster, Mib::ZERO);
+    let mut cluster = generated(&spec);
     cluster.nodes[2].spec.offline = seed % 5 == 4;
     cluster
 }

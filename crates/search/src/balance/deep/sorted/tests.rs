@@ -1,20 +1,9 @@
 use super::*;
 use crate::Deadline;
 use crate::balance::BalanceOptions;
+use crate::balance::deep::examples::{NO_LIMITS, mirrored};
 use crate::balance::deep::headway::SearchProgress;
 use crate::balance::deep::terrain::Terrain;
-use htools_ganeti::generate::{ClusterSpec, TemplateMix, cluster};
-use htools_ganeti::load::merge::{MergeOptions, finish, merge};
-use htools_model::{Cluster, Mib};
-
-const NO_LIMITS: Limits = Limits { moves: i64::MAX, data: i64::MAX, data_of_a_move: 1.0 };
-
-fn example(seed: u64) -> Cluster {
-    let spec = ClusterSpec { fill: 0.4, ..ClusterSpec::new(12, 90, TemplateMix::Drbd, seed) };
-    let mut cluster = merge(cluster(&spec), &MergeOptions::default()).expect("no selection");
-    finish(&mut cluster, Mib::ZERO);
-    cluster
-}
 
 fn options(effort: u64) -> DeepOptions {
     DeepOptions { effort, max_moves: None, max_data: None, move_cost: None, streams: 8 }
@@ -22,7 +11,7 @@ fn options(effort: u64) -> DeepOptions {
 
 #[test]
 fn a_start_is_promising_with_enough_effort_and_moves() {
-    let cluster = example(1);
+    let cluster = mirrored(1);
     let terrain = Terrain::of(&cluster, &cluster.all_nodes(), &BalanceOptions::default());
     let home = Arrangement::of(&terrain);
     let (deadline, headway) = (Deadline::never(), SearchProgress::default());
@@ -41,7 +30,7 @@ fn a_start_is_promising_with_enough_effort_and_moves() {
 fn runs_from_a_promising_start_improve_it_and_have_an_order() {
     let mut improved = 0;
     for seed in 1..6 {
-        let cluster = example(seed);
+        let cluster = mirrored(seed);
         let terrain = Terrain::of(&cluster, &cluster.all_nodes(), &BalanceOptions::default());
         let home = Arrangement::of(&terrain);
         let scale = Scale::of(&mut home.clone());

@@ -10,7 +10,7 @@ const MOST_WAYS: usize = 150_000;
 pub(super) struct NodesByLevel {
     /// For each level, the number of nodes that are exactly at it.
     pub nodes: Vec<u32>,
-    /// What the reserves cost.
+    /// Cost of the reserves.
     pub cost: f64,
 }
 

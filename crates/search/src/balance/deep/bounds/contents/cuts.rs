@@ -8,11 +8,11 @@ use super::knapsack::price;
 use super::prices::{ContentPrices, NodeContent};
 use super::problem::ContentProblem;
 
-/// What some prices prove.
+/// The bound that some prices prove.
 #[derive(Debug, Clone)]
 pub(super) struct ContentCut {
     pub prices: ContentPrices,
-    /// What all items pay, by node.
+    /// Sum of the payments of all items over the number of nodes, and the sum of their sizes.
     paid: (f64, f64),
     /// For each level, the least cost of a node there, as a share of all nodes.
     pub levels: Vec<f64>,

@@ -23,7 +23,7 @@ pub(super) struct WholeRange {
     pub high: usize,
 }
 
-/// What nodes can hold.
+/// Contents that nodes can have, on a grid of whole amounts.
 #[derive(Debug, Clone)]
 pub(super) struct ContentGrid {
     /// For each lane, how far a value can be from the mean.

@@ -26,7 +26,7 @@ const OF_EXCESS: f64 = 20.0;
 /// The end of a range is at least this in the program.
 const LEAST_END: f64 = 1e-9;
 
-/// What is kept for the next program.
+/// The prices and contents that the next program starts from.
 #[derive(Debug, Clone)]
 pub(super) struct MasterState {
     pub prices: ContentPrices,
@@ -54,7 +54,7 @@ pub(super) struct MasterTask<'a> {
     pub counts: &'a NodesByLevel,
     pub ranges: &'a [Range],
     pub centre: &'a ContentCut,
-    /// How far what items pay may be from the centre, as a share of all nodes.
+    /// Freedom of the payments: their distance from those of the centre, over the number of nodes.
     pub freedom: f64,
     pub last: Option<&'a MasterState>,
 }

@@ -7,9 +7,6 @@ use super::cuts::ContentCut;
 use super::master::{MasterSolution, MasterState};
 use super::problem::ContentProblem;
 
-/// A range is not split closer to its ends than this share of its width.
-const NEAR_THE_END: f64 = 0.05;
-
 /// Shares of a range that are tried to be cut off.
 const CUT_OFF: [f64; 6] = [0.5, 0.25, 0.1, 0.5, 0.25, 0.1];
 
@@ -28,7 +25,7 @@ pub(super) struct OpenContents {
     pub bound: f64,
     /// Index of the cut that proves the bound.
     pub cut: usize,
-    /// How far prices may be from those of this cut, as a share of the target.
+    /// Freedom of the prices: their distance from those of this cut, as a share of the target.
     pub freedom: f64,
     pub last: Option<MasterState>,
     /// True if no prices raise the bound.
@@ -105,13 +102,10 @@ impl OpenContents {
     pub(super) fn worst(&self, problem: &ContentProblem<'_>, solution: &MasterSolution) -> (f64, usize, f64) {
         let mut worst = (0.0, 0, 0.0);
         let weights = &problem.ranges.costs.weights;
-        for (lane, (Range { low, high }, weight)) in self.ranges.iter().zip(weights).enumerate() {
-            let square = solution.variances[lane].clamp(low * low, high * high);
-            let chord = (square + low * high) / (low + high).max(f64::MIN_POSITIVE);
-            let error = weight * (square.sqrt() - chord);
-            if error > worst.0 {
-                let margin = NEAR_THE_END * (high - low);
-                worst = (error, lane, square.sqrt().clamp(low + margin, high - margin));
+        for (lane, (range, weight)) in self.ranges.iter().zip(weights).enumerate() {
+            let (error, deviation) = range.chord_error(solution.variances[lane]);
+            if weight * error > worst.0 {
+                worst = (weight * error, lane, range.inside(deviation));
             }
         }
         worst

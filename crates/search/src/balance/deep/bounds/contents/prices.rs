@@ -8,21 +8,21 @@ use super::problem::ContentProblem;
 /// Sums of what the items of a node pay have fewer units than this, so that numbers of 32 bits are exact.
 pub(super) const EXACT: f64 = (1 << 23) as f64;
 
-/// Prices of the variances, and what each item pays.
+/// Prices of the variances, and payments of the items.
 #[derive(Debug, Clone)]
 pub(super) struct ContentPrices {
     /// For each lane, the price of its variance; none below 0.
     pub variances: Vec<f64>,
-    /// What each primary pays, by type.
+    /// Payment of each primary, by type.
     pub primaries: Vec<f64>,
-    /// What each secondary pays, by type.
+    /// Payment of each secondary, by type.
     pub secondaries: Vec<f64>,
 }
 
 /// Types of items, each with its number.
 pub(super) type CountedTypes = Vec<(usize, u32)>;
 
-/// What a node holds.
+/// The content of a node.
 #[derive(Debug, Clone)]
 pub(super) struct NodeContent {
     pub level: usize,
@@ -34,7 +34,7 @@ pub(super) struct NodeContent {
 }
 
 impl ContentPrices {
-    /// What all items pay.
+    /// The payments of all types.
     pub(super) fn pays(&self) -> impl Iterator<Item = f64> {
         self.primaries.iter().chain(&self.secondaries).copied()
     }
@@ -60,7 +60,7 @@ impl ContentPrices {
         }
     }
 
-    /// What a content costs beyond the least costs at its level, as a share of all nodes.
+    /// Cost of a content beyond the least cost at its level, over the number of nodes.
     pub(super) fn excess(&self, problem: &ContentProblem<'_>, levels: &[f64], content: &NodeContent) -> f64 {
         let squares: f64 = content.squares.iter().zip(&self.variances).map(|(a, b)| a * b).sum();
         let paid = |types: &CountedTypes, pays: &[f64]| -> f64 {
@@ -73,7 +73,7 @@ impl ContentPrices {
 }
 
 impl NodeContent {
-    /// What tells it from others.
+    /// The parts that tell contents apart.
     fn key(&self) -> (usize, &CountedTypes, &CountedTypes) {
         (self.level, &self.primaries, &self.secondaries)
     }

@@ -64,7 +64,7 @@ struct ContentSearch<'a> {
     steps: usize,
 }
 
-/// What one round found for a part.
+/// The result of one round for a part.
 struct PartImprovement {
     before: OpenContents,
     solution: Option<MasterSolution>,

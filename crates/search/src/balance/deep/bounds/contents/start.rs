@@ -10,7 +10,7 @@ use super::problem::ContentProblem;
 /// Maximum number of variables of a program. Items are bundled until they fit.
 const MOST_VARIABLES: usize = 4_000;
 
-/// How far the mean and the deviation of the levels, and the shares of nodes, are from their values in a program.
+/// Half of the width of the ranges of the levels' mean, of their deviation, and of the shares of nodes, in a program.
 const MARGIN: f64 = 1e-9;
 
 /// The programs of the bound by ranges.

@@ -27,7 +27,7 @@ struct EqualCase {
     roles: Vec<ItemRole>,
 }
 
-/// What a placement costs, and its figures.
+/// The cost and the figures of a placement.
 struct PlacedFigures {
     deviations: Vec<f64>,
     levels: Vec<u32>,

@@ -26,8 +26,6 @@ const OVER_VARIABLES: usize = 16_000;
 /// Number of rounds of the largest programs. Clusters of few nodes have no more, as the bound by levels serves them better.
 const FEWEST_ROUNDS: usize = 3;
 const FEW_NODES: f64 = 12.0;
-/// A range is not split closer to its ends than this share of its width.
-const NEAR_THE_END: f64 = 0.05;
 /// Errors below this share of the bound are not worth a split.
 const SMALL_ERROR: f64 = 1e-6;
 
@@ -179,14 +177,13 @@ impl CountedBox {
         };
         let weights = problem.costs.weights.iter().chain([&problem.costs.of_deviation]);
         for (lane, (weight, range)) in weights.zip(&self.ranges.deviations).enumerate() {
-            let square = proposal.variances[lane].clamp(range.low * range.low, range.high * range.high);
-            let chord = (square + range.low * range.high) / (range.low + range.high).max(f64::MIN_POSITIVE);
-            see(weight * (square.sqrt() - chord), Cut::Deviation(lane, inside(*range, square.sqrt())));
+            let (error, deviation) = range.chord_error(proposal.variances[lane]);
+            see(weight * error, Cut::Deviation(lane, range.inside(deviation)));
         }
         let Range { low, high } = self.ranges.mean;
         let at = proposal.mean.clamp(low, high);
         let price = proposal.prices.variances[problem.costs.weights.len()];
-        see(price * (at - low) * (high - at), Cut::Mean(inside(self.ranges.mean, at)));
+        see(price * (at - low) * (high - at), Cut::Mean(self.ranges.mean.inside(at)));
         for (level, (low, high)) in self.counts.iter().enumerate().filter(|(_, range)| range.0 < range.1) {
             let count = proposal.shares[level] * problem.nodes;
             let fraction = count - count.floor();
@@ -228,12 +225,6 @@ impl CountedBox {
         }
         [below, above].into_iter().filter_map(|half| half.settled(problem)).collect()
     }
-}
-
-/// A number in a range, and not close to its ends.
-fn inside(range: Range, at: f64) -> f64 {
-    let margin = NEAR_THE_END * (range.high - range.low);
-    at.clamp(range.low + margin, range.high - margin)
 }
 
 impl PartialEq for OpenRanges {

@@ -12,11 +12,30 @@ const EQUAL_RATIOS: f64 = 1e-9;
 /// Factor for sums of amounts, since they are rounded.
 const ROUNDED_UP: f64 = 1.0 + 1e-9;
 
+/// A range is not split closer to its ends than this share of its width.
+const NEAR_THE_END: f64 = 0.05;
+
 /// Numbers in a range, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in super::super) struct Range {
     pub low: f64,
     pub high: f64,
+}
+
+impl Range {
+    /// The error of the chord of the square root over the range at a variance, and the deviation there.
+    pub(in super::super) fn chord_error(self, variance: f64) -> (f64, f64) {
+        let Range { low, high } = self;
+        let square = variance.clamp(low * low, high * high);
+        let chord = (square + low * high) / (low + high).max(f64::MIN_POSITIVE);
+        (square.sqrt() - chord, square.sqrt())
+    }
+
+    /// The number in the range, but not close to its ends, that is nearest to `at`.
+    pub(in super::super) fn inside(self, at: f64) -> f64 {
+        let margin = NEAR_THE_END * (self.high - self.low);
+        at.clamp(self.low + margin, self.high - margin)
+    }
 }
 
 /// The figure of a limit.

@@ -235,7 +235,7 @@ fn least_of(costs: &[CarefulCost]) -> CarefulCost {
     costs.iter().copied().fold(CarefulCost::NEVER, CarefulCost::or)
 }
 
-/// What nodes and items cost by some prices, for any numbers of nodes by level.
+/// The costs of nodes and items by some prices, for any numbers of nodes by level.
 pub(in super::super) struct CostsByLevel {
     /// For each level, a number that no node costs less than there, apart from its reserve.
     pub levels: Vec<f64>,
