@@ -4,7 +4,8 @@
 //!     cargo bench --bench quality [-- [--seeds N] [--largest NODES] [--clusters PYTHON_SCRIPT]]
 //!
 //! With --seeds, each question is repeated on N clusters, with the seeds 1 to N. The table shows the mean and the
-//! worst ratio between the two scores. The targets are for the script's clusters with seed 1.
+//! worst ratio between the two scores, and the mean and the largest gap between the score and the bound. The targets
+//! are for the script's clusters with seed 1.
 
 #[allow(dead_code, unused_imports)] // Other benches need the rest.
 #[path = "../common/mod.rs"]
@@ -105,8 +106,10 @@ fn main() -> anyhow::Result<()> {
         );
         println!("|---|---:|---:|---:|---|---:|---:|---:|---|");
     } else {
-        println!("| cluster | moves at most | deep / step by step, mean | worst | optimal | longest time |");
-        println!("|---|---:|---:|---:|---:|---:|");
+        println!(
+            "| cluster | moves at most | deep / step by step, mean | worst | gap, mean | largest | optimal | longest time |"
+        );
+        println!("|---|---:|---:|---:|---:|---:|---:|---:|");
     }
     for question in QUESTIONS.iter().filter(|question| question.nodes as u64 <= largest) {
         if seeds == 1 {
@@ -138,7 +141,8 @@ fn answers(bench: &Bench, question: &Question, seed: u64) -> anyhow::Result<(Pri
         Most::AsStepByStep => steps.moved,
     };
     // With free moves, every move pays.
-    let limit = if most == usize::MAX { "--move-cost=0".to_owned() } else { format!("--max-moves={most}") };
+    let limit =
+        if most == usize::MAX { "--min-move-gain=0".to_owned() } else { format!("--max-moves={most}") };
     let deep = run(&["hbal", "--ignore-dynu", "--deep", &limit])?;
     Ok((steps, deep, most))
 }
@@ -162,6 +166,14 @@ fn printed(text: &str, seconds: f64) -> anyhow::Result<Printed> {
     };
     let score = score.context("no score in the plan")?.trim().parse()?;
     Ok(Printed { score, moved: moved.len(), bound, seconds })
+}
+
+impl Printed {
+    /// The gap between the score and the bound, in per cent.
+    fn gap(&self) -> anyhow::Result<f64> {
+        let gap = self.bound.strip_prefix("gap ").map(|gap| gap.trim_end_matches([' ', '%']).parse());
+        gap.unwrap_or(Ok(0.0)).context("the gap is not a number")
+    }
 }
 
 fn most_words(question: &Question, most: usize) -> String {
@@ -203,23 +215,29 @@ fn verdict(bench: &Bench, question: &Question) -> anyhow::Result<String> {
 
 /// The row of a question for several seeds.
 fn ratios(bench: &Bench, question: &Question, seeds: u64) -> anyhow::Result<String> {
-    let (mut ratios, mut optimal, mut longest, mut allowed) = (Vec::new(), 0, 0.0_f64, 0);
+    let (mut ratios, mut gaps) = (Vec::new(), Vec::new());
+    let (mut optimal, mut longest, mut allowed) = (0, 0.0_f64, 0);
     for seed in 1..=seeds {
         let (steps, deep, most) = answers(bench, question, seed)?;
         ratios.push(deep.score / steps.score);
+        gaps.push(deep.gap()?);
         optimal += usize::from(deep.bound == "optimal");
         longest = longest.max(deep.seconds);
         allowed = most;
     }
-    let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
-    let worst = ratios.iter().copied().fold(0.0, f64::max);
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let largest = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
     let most = match question.most {
         Most::AsStepByStep => "as step by step".to_owned(),
         _ => most_words(question, allowed),
     };
     Ok(format!(
-        "| {} | {most} | {mean:.3} | {worst:.3} | {optimal} of {seeds} | {} |",
+        "| {} | {most} | {:.3} | {:.3} | {:.1} % | {:.1} % | {optimal} of {seeds} | {} |",
         cluster(question),
+        mean(&ratios),
+        largest(&ratios),
+        mean(&gaps),
+        largest(&gaps),
         seconds(longest)
     ))
 }

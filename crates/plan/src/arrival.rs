@@ -133,7 +133,8 @@ impl PlannedNode {
             }
             Task::PowerOff | Task::PowerOn | Task::Await | Task::ConfirmEmpty => {}
             Task::Move(_) | Task::Cross(_) | Task::Stop | Task::Start | Task::Resync => {}
-            Task::Reboot | Task::RebootByHand => {}
+            Task::Reboot | Task::RebootByHand | Task::Maintain(_) | Task::AwaitPerson => {}
+            Task::AwaitBack(_) | Task::CheckHealth | Task::CheckCluster(_) => {}
         }
     }
 

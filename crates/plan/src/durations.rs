@@ -47,6 +47,8 @@ pub struct Rates {
     pub boot: f64,
     /// Time to resynchronise disks after a node was away.
     pub resync: f64,
+    /// Time that the operator's command takes for a node.
+    pub command: f64,
 }
 
 /// A network of 1 Gbit/s with some other traffic, and Ganeti's limit for DRBD (60 MiB/s).
@@ -62,6 +64,7 @@ impl Default for Rates {
             power: 10.0,
             boot: 180.0,
             resync: 30.0,
+            command: 60.0,
         }
     }
 }
@@ -84,7 +87,10 @@ impl Rates {
                 self.change
             }
             Task::PowerOff | Task::PowerOn | Task::Reboot => self.power,
-            Task::RebootByHand => self.power + self.boot,
+            Task::RebootByHand | Task::AwaitPerson => self.power + self.boot,
+            Task::Maintain(_) => self.command,
+            Task::AwaitBack(_) => self.boot,
+            Task::CheckHealth | Task::CheckCluster(_) => self.change,
             Task::Resync => self.resync,
             Task::Stop | Task::Start => self.failover / 2.0,
             Task::Await => self.boot,

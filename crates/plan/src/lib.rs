@@ -6,6 +6,7 @@
 //! * [`work`]: a plan ready for execution, in names and opcodes.
 //! * [`durations`]: estimated durations.
 //! * [`back`]: undoing a plan.
+//! * [`maintenance`]: one batch of a rolling maintenance that htools carries out.
 //! * [`fresh`]: changes of the cluster since the plan was made.
 //! * [`shell`]: the only writer of commands. [`names`] defines the names that they may contain.
 //! * [`checker`]: an independent check, which shares no code with the search.
@@ -21,6 +22,7 @@ pub mod durations;
 pub mod fresh;
 pub mod graph;
 pub mod jobset;
+pub mod maintenance;
 pub mod names;
 pub mod needs;
 pub mod opcode;

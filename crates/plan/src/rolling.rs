@@ -108,7 +108,7 @@ impl Reboots {
 }
 
 /// One group while its steps are made.
-struct Maintained<'a> {
+pub(super) struct Maintained<'a> {
     cluster: &'a Cluster,
     nodes: &'a [NodeIdx],
     temporary_moves: Vec<TemporaryMove<'a>>,
@@ -127,7 +127,7 @@ struct TemporaryMove<'a> {
 }
 
 impl<'a> Maintained<'a> {
-    fn of(
+    pub(super) fn of(
         cluster: &'a Cluster,
         nodes: &'a [NodeIdx],
         moved: &[MovedMeanwhile],
@@ -165,24 +165,47 @@ impl<'a> Maintained<'a> {
         Maintained { cluster, nodes, temporary_moves }
     }
 
+    /// The instances with data on the nodes.
+    pub(super) fn instances(&self) -> impl Iterator<Item = &'a Instance> {
+        self.temporary_moves.iter().map(|temporary_move| temporary_move.instance)
+    }
+
+    /// The instances that are stopped meanwhile.
+    pub(super) fn stopped(&self) -> Vec<&'a Instance> {
+        self.instances_that(|temporary_move| temporary_move.stops)
+    }
+
+    /// The running instances with a copy of their disks on the nodes meanwhile.
+    pub(super) fn split(&self) -> Vec<&'a Instance> {
+        self.instances_that(|temporary_move| temporary_move.is_split)
+    }
+
+    fn instances_that(&self, wanted: fn(&TemporaryMove<'a>) -> bool) -> Vec<&'a Instance> {
+        let wanted = self.temporary_moves.iter().filter(|temporary_move| wanted(temporary_move));
+        wanted.map(|temporary_move| temporary_move.instance).collect()
+    }
+
+    /// The moves before the nodes go down.
+    pub(super) fn away(&self) -> Vec<Step> {
+        self.temporary_moves.iter().filter_map(|temporary_move| temporary_move.away).collect()
+    }
+
+    /// The moves that bring all instances back.
+    pub(super) fn back(&self) -> Vec<Step> {
+        self.away().iter().filter_map(returning).collect()
+    }
+
     fn reboot(&self, work: &mut Builder) {
-        let Maintained { cluster, nodes, temporary_moves } = self;
+        let Maintained { cluster, nodes, .. } = self;
         let (by_hand, by_command): (Vec<NodeIdx>, Vec<NodeIdx>) =
             nodes.iter().partition(|node| cluster.node(**node).spec.master);
         let named = |nodes: &[NodeIdx]| -> Vec<String> {
             nodes.iter().map(|node| cluster.node(*node).spec.name.clone()).collect()
         };
-        let stopped: Vec<&Instance> = temporary_moves
-            .iter()
-            .filter(|temporary_move| temporary_move.stops)
-            .map(|temporary_move| temporary_move.instance)
-            .collect();
-        let away: Vec<Step> =
-            temporary_moves.iter().filter_map(|temporary_move| temporary_move.away).collect();
         // A group goes down only after the previous one is back.
         work.barrier();
-        work.instances(cluster, &Task::Stop, &stopped, Opcode::shutdown);
-        work.free_moves(cluster, &away);
+        work.instances(cluster, &Task::Stop, &self.stopped(), Opcode::shutdown);
+        work.free_moves(cluster, &self.away());
         let cycle = |node: &str| vec![Opcode::power(node, PowerCommand::PowerCycle)];
         work.nodes(&Task::Reboot, named(&by_command), cycle);
         work.nodes(&Task::Await, named(&by_command), |_| Vec::new());

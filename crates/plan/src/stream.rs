@@ -200,6 +200,9 @@ impl StepDispatcher {
 
     /// Records that a step has ended. If it was not done, the steps that must follow it are dropped and returned.
     pub fn end(&mut self, step: StepIdx, done: bool) -> Vec<StepIdx> {
+        if matches!(self.stages[step.get()], Stage::Over | Stage::Dropped) {
+            return Vec::new();
+        }
         if self.stages[step.get()] == Stage::Running {
             self.counted[step.get()].iter().for_each(|(what, _)| self.counts[*what] -= 1);
         }

@@ -4,6 +4,7 @@
 mod builder;
 mod names;
 
+use std::collections::HashSet;
 use std::fmt::Display;
 
 use serde::{Deserialize, Serialize};
@@ -65,6 +66,16 @@ pub enum Task {
     Reboot,
     /// A person reboots the master node, on which the commands of this program run.
     RebootByHand,
+    /// Run the operator's command for a node.
+    Maintain(Boots),
+    /// A person reboots a node; its boot ID tells when that is done.
+    AwaitPerson,
+    /// Wait until a node is back after its maintenance.
+    AwaitBack(Boots),
+    /// Run the operator's health check for a node.
+    CheckHealth,
+    /// Check the cluster after the maintenance of a node: these instances run, and no node has lost its N+1 redundancy.
+    CheckCluster(Vec<String>),
     /// Resynchronise the disks of an instance.
     Resync,
     /// Stop an instance.
@@ -73,9 +84,42 @@ pub enum Task {
     Start,
 }
 
+/// Whether the maintenance of a node reboots it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Boots {
+    /// The node must have a new boot ID afterwards.
+    Anew,
+    /// The node may keep its boot ID.
+    Maybe,
+}
+
 impl Task {
+    /// Tells if it takes a node out of service: everything before it can still be called off.
+    pub fn disrupts(&self) -> bool {
+        matches!(self, Task::Reboot | Task::Maintain(_) | Task::AwaitPerson)
+    }
+
+    /// Tells if this program does the step itself, so that it has no opcodes.
+    fn needs_no_job(&self) -> bool {
+        use Task::*;
+        matches!(
+            self,
+            PowerOff
+                | PowerOn
+                | RebootByHand
+                | Await
+                | ConfirmEmpty
+                | Maintain(_)
+                | AwaitPerson
+                | AwaitBack(_)
+                | CheckHealth
+                | CheckCluster(_)
+        )
+    }
+
     /// Tells if it is about an instance, not a node.
-    pub(crate) fn is_of_instance(&self) -> bool {
+    pub fn is_of_instance(&self) -> bool {
         matches!(self, Task::Move(_) | Task::Cross(_) | Task::Stop | Task::Start | Task::Resync)
     }
 
@@ -103,6 +147,11 @@ impl Task {
             Task::ConfirmEmpty => "make sure that nothing is on",
             Task::Reboot => "reboot",
             Task::RebootByHand => "reboot by hand",
+            Task::Maintain(_) => "run the command for",
+            Task::AwaitPerson => "wait for a person to reboot",
+            Task::AwaitBack(_) => "wait for the return of",
+            Task::CheckHealth => "check the health of",
+            Task::CheckCluster(_) => "check the cluster after",
             Task::Resync => "resync the disks of",
             Task::Stop => "stop",
             Task::Start => "start",
@@ -271,6 +320,29 @@ impl Work {
         moves.filter_map(Result::transpose).collect()
     }
 
+    /// Appends work that begins when this work has ended. Returns the positions of its steps.
+    pub fn append(&mut self, work: Work) -> std::ops::Range<usize> {
+        let begin = self.steps.len();
+        let behind = |step: StepIdx| StepIdx::new(step.get() + begin);
+        self.jobsets.extend(work.jobsets.into_iter().map(|set| set.into_iter().map(behind).collect()));
+        self.edges.extend(work.edges.into_iter().map(|edge| edge.behind(begin)));
+        self.steps.extend(work.steps);
+        begin..self.steps.len()
+    }
+
+    /// The steps that take a node out of service, and those that one of them must follow. The others can begin even if
+    /// nothing more is to be taken out of service.
+    pub fn leading_to_disruption(&self) -> HashSet<StepIdx> {
+        let mut found: HashSet<StepIdx> = self.all().filter(|at| self.step(*at).task.disrupts()).collect();
+        // Edges are sorted by the step that waits.
+        for edge in self.edges.iter().rev() {
+            if found.contains(&edge.after) {
+                found.insert(edge.before);
+            }
+        }
+        found
+    }
+
     /// All steps, in order.
     pub fn all(&self) -> impl Iterator<Item = StepIdx> + use<> {
         (0..self.steps.len()).map(StepIdx::new)
@@ -311,11 +383,7 @@ impl Work {
             return Some("what steps wait for is out of order".to_owned());
         }
         for (at, step) in self.steps.iter().enumerate() {
-            let by_ganeti = !matches!(
-                step.task,
-                Task::PowerOff | Task::PowerOn | Task::RebootByHand | Task::Await | Task::ConfirmEmpty
-            );
-            if step.opcodes.is_empty() && by_ganeti {
+            if step.opcodes.is_empty() && !step.task.needs_no_job() {
                 return Some(format!("step {} has no opcodes", at + 1));
             }
             if let Err(error) = step.check_names() {

@@ -195,6 +195,10 @@ impl<'a> Console<'a> {
                 let name = self.name(*step);
                 self.error_line(&format!("{name}: {problem}; submitted again in {} s", pause.as_secs()));
             }
+            Event::Waiting { title, .. } => self.error_line(&format!("Going to {title}")),
+            Event::Warning { title, problem, .. } => {
+                self.error_line(&format!("Warning: {title}: {problem}; the run goes on"));
+            }
             Event::Paused => self.error_line("Paused: no new steps are begun until the next SIGUSR1"),
             Event::Continued => self.error_line("Continued"),
             Event::Stopping { why } => self.error_line(&format!("No new steps are begun: {why}")),

@@ -177,6 +177,7 @@ pub(super) fn carry_out(
         keep_reserve: stage.context.load.nodes.keep_reserve,
         stream: pace::pace(options),
         cluster,
+        maintenance: None,
         work: order.work,
     };
     let terms = pace::terms(stage.context, &header.work)?;

@@ -237,6 +237,22 @@ impl JobClient for World {
         Ok(Vec::new())
     }
 
+    fn running_on(&mut self, _: &str) -> Result<Vec<String>, CallError> {
+        Ok(Vec::new())
+    }
+
+    fn boot_ids(&mut self, nodes: &[&str]) -> Result<Vec<Option<String>>, CallError> {
+        Ok(vec![None; nodes.len()])
+    }
+
+    fn master_candidates(&mut self) -> Result<Vec<String>, CallError> {
+        Ok(Vec::new())
+    }
+
+    fn master(&mut self) -> Result<String, CallError> {
+        Ok("m".to_owned())
+    }
+
     fn node_flags(&mut self, _: &str) -> Result<NodeFlags, CallError> {
         Ok(NodeFlags::default())
     }

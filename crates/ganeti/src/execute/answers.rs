@@ -1,6 +1,6 @@
 //! Parsing of Ganeti's answers about jobs, shared by LUXI and RAPI.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::client::{ClusterId, InstanceNow};
 use super::job::{JobId, JobMark, JobState, JobStatus, RunInfo};
@@ -15,6 +15,8 @@ const SHOWN: usize = 400;
 /// Fields of the cluster that are read.
 pub(super) const CLUSTER: WantedParts =
     WantedParts::Keys(&[("name", WantedParts::Whole), ("uuid", WantedParts::Whole)]);
+/// Field of the cluster with its master.
+pub(super) const MASTER: WantedParts = WantedParts::Keys(&[("master", WantedParts::Whole)]);
 /// Fields of a job's opcodes that are read: those that identify the run.
 pub(super) const OPCODES: WantedParts = WantedParts::Items(&[WantedParts::Keys(&[
     ("comment", WantedParts::Whole),
@@ -34,6 +36,44 @@ pub(super) fn cluster(info: &Value) -> Result<ClusterId, CallError> {
     };
     Ok(ClusterId { name: text("name")?, uuid: text("uuid")? })
 }
+
+/// Full name of the master node.
+pub(super) fn master(info: &Value) -> Result<String, CallError> {
+    let name = info.get("master").and_then(Value::as_str).filter(|name| !name.is_empty());
+    name.map(str::to_owned)
+        .ok_or_else(|| CallError::Nonsense("the cluster does not say its master".to_owned()))
+}
+
+/// The query of the boot IDs of nodes: the fields of the answer's rows, and the filter.
+pub(super) fn boot_query(nodes: &[&str]) -> (Value, Value) {
+    let mut filter = vec![json!("|")];
+    filter.extend(nodes.iter().map(|node| json!(["=", "name", node])));
+    (json!(["name", "bootid"]), filter.into())
+}
+
+/// Boot IDs of nodes, in their order, from the answer to [`boot_query`].
+pub(super) fn boot_ids(nodes: &[&str], answer: &Value) -> Result<Vec<Option<String>>, CallError> {
+    let rows = answer.get("data").and_then(Value::as_array).ok_or_else(|| nonsense("boot IDs", answer))?;
+    let of_node = |node: &&str| {
+        let its = |row: &&Value| field(row, 0).and_then(Value::as_str) == Some(*node);
+        let row =
+            rows.iter().find(its).ok_or_else(|| nonsense(&format!("boot ID of node '{node}'"), answer))?;
+        let id = field(row, 1).and_then(Value::as_str).filter(|id| !id.is_empty());
+        Ok(id.map(str::to_owned))
+    };
+    nodes.iter().map(of_node).collect()
+}
+
+/// The value of a cell of a query's row, if its status is 0 (valid).
+pub(super) fn field(row: &Value, at: usize) -> Option<&Value> {
+    row.get(at).filter(|cell| cell[0] == 0)?.get(1)
+}
+
+/// Role of a node that could become the master.
+pub(super) const CANDIDATE: &str = "C";
+
+/// Statuses of instances that certainly do not run.
+pub(super) const STOPPED: [&str; 4] = ["ADMIN_down", "ADMIN_offline", "ERROR_down", "USER_down"];
 
 /// A job's number: a number, or a text of one.
 pub(super) fn job_id(value: &Value) -> Option<JobId> {

@@ -54,7 +54,7 @@ impl Runner<'_> {
         match state.status {
             Some(JobStatus::Success) => {
                 let AwaitedNode { mark, .. } = self.awaited.remove(at);
-                self.record(Record::Performed { mark })?;
+                self.record(Record::Performed { mark, took: None })?;
                 self.tell_of_end(mark.step);
             }
             Some(status) if !status.is_final() => {

@@ -66,6 +66,19 @@ pub trait JobClient {
     /// certainly holds none.
     fn instances_on(&mut self, node: &str) -> Result<Vec<String>, CallError>;
 
+    /// The instances that have this node as primary, except those that certainly do not run.
+    fn running_on(&mut self, node: &str) -> Result<Vec<String>, CallError>;
+
+    /// Boot IDs of nodes, in order: each is new after every boot of the node. `None` for a node that does not answer
+    /// Ganeti, or that is offline.
+    fn boot_ids(&mut self, nodes: &[&str]) -> Result<Vec<Option<String>>, CallError>;
+
+    /// Full names of the nodes that could become the master, without the master itself.
+    fn master_candidates(&mut self) -> Result<Vec<String>, CallError>;
+
+    /// Full name of the master node.
+    fn master(&mut self) -> Result<String, CallError>;
+
     /// Present flags of a node.
     fn node_flags(&mut self, node: &str) -> Result<NodeFlags, CallError>;
 

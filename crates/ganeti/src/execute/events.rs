@@ -78,6 +78,22 @@ pub enum Event {
         #[serde(serialize_with = "seconds")]
         pause: Duration,
     },
+    /// The run waits for a person to reboot a node.
+    Waiting {
+        /// The step.
+        step: usize,
+        /// Description of the step, with the name of the node.
+        title: String,
+    },
+    /// A check has failed, and the run goes on.
+    Warning {
+        /// The step.
+        step: usize,
+        /// Description of the step, with the name of the node.
+        title: String,
+        /// The problem.
+        problem: String,
+    },
     /// Submission of new jobs is suspended.
     Paused,
     /// Submission of new jobs is resumed.

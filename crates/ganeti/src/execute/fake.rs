@@ -333,6 +333,22 @@ impl JobClient for FakeCluster {
         self.answer(|cluster| cluster.held.clone())
     }
 
+    fn running_on(&mut self, _: &str) -> Result<Vec<String>, CallError> {
+        self.answer(|cluster| cluster.held.clone())
+    }
+
+    fn boot_ids(&mut self, nodes: &[&str]) -> Result<Vec<Option<String>>, CallError> {
+        self.answer(|_| vec![Some("boot".to_owned()); nodes.len()])
+    }
+
+    fn master_candidates(&mut self) -> Result<Vec<String>, CallError> {
+        self.answer(|_| Vec::new())
+    }
+
+    fn master(&mut self) -> Result<String, CallError> {
+        self.answer(|_| "master".to_owned())
+    }
+
     fn node_flags(&mut self, _: &str) -> Result<NodeFlags, CallError> {
         self.answer(|_| NodeFlags::default())
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use super::client::JobClient;
 use super::events::Event;
 use super::job::{JobId, RunInfo};
+use super::maintenance::{CommandFate, CommandRun, MaintenanceTerms};
 use super::power::PowerError;
 use crate::remote::CallError;
 use htools_plan::work::WorkStep;
@@ -29,6 +30,33 @@ pub trait RunHost {
         run: &RunInfo,
         step: &WorkStep,
     ) -> Result<(), NodeTaskError>;
+    /// Starts a command of the operator, unless one of the same step is running.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    fn start_command(&mut self, run: &CommandRun<'_>) -> Result<(), NodeTaskError> {
+        Err(NodeTaskError::NotOurs(format!("run commands for {}", run.node)))
+    }
+    /// Fate of a command that this program or an earlier one has started.
+    fn command_fate(&mut self, _: &CommandRun<'_>) -> CommandFate {
+        CommandFate::Unknown
+    }
+    /// Ends a command with all its children, if this program has started it.
+    fn kill_command(&mut self, _: &CommandRun<'_>) {}
+    /// Checks the cluster after the maintenance of a node, which is in use again: these instances run with their disks
+    /// in sync, and no node has lost its N+1 redundancy.
+    ///
+    /// # Errors
+    /// The first problem, in words. The check is repeated until it succeeds or its time is up.
+    fn check_cluster(
+        &mut self,
+        _: &mut dyn JobClient,
+        node: &str,
+        _: &[String],
+        _: &MaintenanceTerms,
+    ) -> Result<(), String> {
+        Err(format!("this program cannot check the cluster after {node}"))
+    }
     /// Lets time pass.
     fn pause(&mut self, time: Duration);
     /// The present time.
@@ -47,6 +75,12 @@ pub enum NodeTaskError {
     /// The cluster does not report the instances on the node.
     #[error("it is unknown whether the node holds instances: {0}")]
     Unknown(CallError),
+    /// The command was not started.
+    #[error("the command cannot be started: {0}")]
+    Unstarted(String),
+    /// The node does not answer Ganeti.
+    #[error("the node does not answer")]
+    Silent,
     /// The node did not answer in time.
     #[error("the node did not answer within {seconds} s: {last}")]
     NoAnswer {

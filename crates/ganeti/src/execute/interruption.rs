@@ -44,6 +44,10 @@ impl Runner<'_> {
     /// Used when nothing else may begin: continues with the steps for which an instance is stopped. Once none of them
     /// can be done, starts the instances that are still stopped. Returns false if there are none.
     pub(super) fn start_again(&mut self) -> MayEnd<bool> {
+        if self.header.maintenance.is_some() {
+            // The instances are stopped for a node's maintenance; a batch of its own starts them again.
+            return Ok(false);
+        }
         let mut marks: BTreeSet<JobMark> = BTreeSet::new();
         for interruption in Interruption::all(&self.header.work) {
             let Interruption { stop, start } = interruption;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::answers::{
-    CLUSTER, OPCODES, change, cluster, held, instance_now, listed_id, mark, newest, nonsense, state,
-    submitted,
+    CANDIDATE, CLUSTER, MASTER, OPCODES, STOPPED, boot_ids, boot_query, change, cluster, field, held,
+    instance_now, listed_id, mark, master, newest, nonsense, state, submitted,
 };
 use super::client::{ClusterId, InstanceNow, JobClient};
 use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, SubmittedOpcode, WatchedJob};
@@ -140,19 +140,51 @@ impl JobClient for LuxiClient {
 
     fn instances_on(&mut self, node: &str) -> Result<Vec<String>, CallError> {
         let row = self.row("node", node, ["pinst_list", "sinst_list"])?;
-        held([value(&row, 0), value(&row, 1)])
+        held([field(&row, 0), field(&row, 1)])
             .ok_or_else(|| nonsense(&format!("instances of node '{node}'"), &row))
+    }
+
+    fn running_on(&mut self, node: &str) -> Result<Vec<String>, CallError> {
+        let args = json!(["instance", ["name", "status"], ["=", "pnode", node]]);
+        let answer = self.call("Query", args)?;
+        let wrong = || nonsense(&format!("instances of node '{node}'"), &answer);
+        let rows = answer.get("data").and_then(Value::as_array).ok_or_else(wrong)?;
+        let text = |row: &Value, at: usize| field(row, at).and_then(Value::as_str).map(str::to_owned);
+        let mut running = Vec::new();
+        for row in rows {
+            let (name, status) = (text(row, 0).ok_or_else(wrong)?, text(row, 1).ok_or_else(wrong)?);
+            running.extend((!STOPPED.contains(&status.as_str())).then_some(name));
+        }
+        Ok(running)
+    }
+
+    fn boot_ids(&mut self, nodes: &[&str]) -> Result<Vec<Option<String>>, CallError> {
+        let (fields, filter) = boot_query(nodes);
+        boot_ids(nodes, &self.call("Query", json!(["node", fields, filter]))?)
+    }
+
+    fn master_candidates(&mut self) -> Result<Vec<String>, CallError> {
+        let answer = self.call("Query", json!(["node", ["name", "role"], null]))?;
+        let rows = answer.get("data").and_then(Value::as_array);
+        let rows = rows.ok_or_else(|| nonsense("roles of nodes", &answer))?;
+        let text = |row: &Value, at: usize| field(row, at).and_then(Value::as_str).map(str::to_owned);
+        let of_row = |row: &Value| text(row, 0).filter(|_| text(row, 1).as_deref() == Some(CANDIDATE));
+        Ok(rows.iter().filter_map(of_row).collect())
+    }
+
+    fn master(&mut self) -> Result<String, CallError> {
+        master(&self.look("QueryClusterInfo", json!([]), MASTER)?)
     }
 
     fn node_flags(&mut self, node: &str) -> Result<NodeFlags, CallError> {
         let row = self.row("node", node, ["offline", "drained", "powered"])?;
-        let flag = |at: usize| value(&row, at).and_then(Value::as_bool);
+        let flag = |at: usize| field(&row, at).and_then(Value::as_bool);
         Ok(NodeFlags { offline: flag(0), drained: flag(1), powered: flag(2) })
     }
 
     fn instance_now(&mut self, instance: &str) -> Result<InstanceNow, CallError> {
         let row = self.row("instance", instance, ["tags", "pnode", "snodes", "admin_state"])?;
-        instance_now([0, 1, 2, 3].map(|at| value(&row, at)))
+        instance_now([0, 1, 2, 3].map(|at| field(&row, at)))
             .ok_or_else(|| nonsense(&format!("instance '{instance}'"), &row))
     }
 
@@ -191,11 +223,6 @@ impl JobClient for LuxiClient {
         };
         submitted(answer)?
     }
-}
-
-/// The value of a cell, if its status is 0 (valid).
-fn value(row: &Value, at: usize) -> Option<&Value> {
-    row.get(at).filter(|cell| cell[0] == 0)?.get(1)
 }
 
 fn wait(mut connection: Connection, job: WatchedJob, serial: Option<u64>) -> Result<JobChange, CallError> {

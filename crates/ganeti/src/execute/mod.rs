@@ -20,6 +20,7 @@ pub mod job;
 pub mod journal;
 pub mod lines;
 mod luxi;
+pub mod maintenance;
 pub mod nodes;
 mod one_job;
 mod power;

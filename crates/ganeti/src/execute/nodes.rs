@@ -15,7 +15,7 @@ use htools_plan::opcode::Opcode;
 use htools_plan::work::{Task, WorkStep};
 
 /// Maximum attempts to ask for the instances on a node.
-const QUESTIONS: u32 = 5;
+pub(super) const QUESTIONS: u32 = 5;
 /// Pause between two of these attempts.
 const PAUSE: Duration = Duration::from_secs(2);
 /// Pause between two attempts to reach a node that boots.
@@ -93,7 +93,7 @@ pub(crate) fn confirm_empty(
     }
 }
 
-fn listed(names: &[String]) -> String {
+pub(super) fn listed(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().take(SHOWN).map(|name| printable(name, 100)).collect();
     match names.len().saturating_sub(SHOWN) {
         0 if shown.len() == 1 => format!("instance {}", shown[0]),

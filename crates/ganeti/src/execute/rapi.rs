@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::answers::{
-    CLUSTER, OPCODES, change, cluster, held, instance_now, job_id, listed_id, mark, newest, nonsense, state,
+    CANDIDATE, CLUSTER, MASTER, OPCODES, STOPPED, boot_ids, boot_query, change, cluster, held, instance_now,
+    job_id, listed_id, mark, master, newest, nonsense, state,
 };
 use super::client::{ClusterId, InstanceNow, JobClient};
 use super::job::{Job, JobId, JobMark, JobState, RunInfo, WatchedJob, dependency};
@@ -51,6 +52,12 @@ const INSTANCE: WantedParts = WantedParts::Keys(&[
     ("snodes", WantedParts::Whole),
     ("admin_state", WantedParts::Whole),
 ]);
+/// Fields of an instance that tell whether it runs.
+const STATUS: WantedParts =
+    WantedParts::Keys(&[("name", WantedParts::Whole), ("status", WantedParts::Whole)]);
+/// Fields of the list of nodes that tell which could become the master.
+const ROLES: WantedParts =
+    WantedParts::Each(&WantedParts::Keys(&[("name", WantedParts::Whole), ("role", WantedParts::Whole)]));
 /// Fields of a node that are read.
 const NODE: WantedParts = WantedParts::Keys(&[
     ("name", WantedParts::Whole),
@@ -270,6 +277,40 @@ impl JobClient for RapiClient {
         let answer = self.node(node)?;
         held([answer.get("pinst_list"), answer.get("sinst_list")])
             .ok_or_else(|| nonsense(&format!("node '{node}'"), &answer))
+    }
+
+    fn running_on(&mut self, node: &str) -> Result<Vec<String>, CallError> {
+        let answer = self.node(node)?;
+        let wrong = || nonsense(&format!("instances of node '{node}'"), &answer);
+        let names = answer.get("pinst_list").and_then(Value::as_array).ok_or_else(wrong)?;
+        let mut running = Vec::new();
+        for name in names {
+            let name = name.as_str().ok_or_else(wrong)?;
+            let instance = self.session.look(&format!("instances/{name}"), &[], STATUS, LOOK)?;
+            let status = instance.get("status").and_then(Value::as_str);
+            let status = status.ok_or_else(|| nonsense(&format!("instance '{name}'"), &instance))?;
+            running.extend((!STOPPED.contains(&status)).then(|| name.to_owned()));
+        }
+        Ok(running)
+    }
+
+    fn boot_ids(&mut self, nodes: &[&str]) -> Result<Vec<Option<String>>, CallError> {
+        let (fields, filter) = boot_query(nodes);
+        let body = json!({"fields": fields, "qfilter": filter});
+        boot_ids(nodes, &self.session.send(Verb::Put, "query/node", &[], Some(&body), LOOK)?)
+    }
+
+    fn master_candidates(&mut self) -> Result<Vec<String>, CallError> {
+        let nodes = self.session.look("nodes", &[("bulk", "1")], ROLES, LOOK)?;
+        let rows = nodes.as_array().ok_or_else(|| nonsense("roles of nodes", &nodes))?;
+        let text = |row: &Value, key: &str| row.get(key).and_then(Value::as_str).map(str::to_owned);
+        let of_row =
+            |row: &Value| text(row, "name").filter(|_| text(row, "role").as_deref() == Some(CANDIDATE));
+        Ok(rows.iter().filter_map(of_row).collect())
+    }
+
+    fn master(&mut self) -> Result<String, CallError> {
+        master(&self.session.look("info", &[], MASTER, LOOK)?)
     }
 
     fn node_flags(&mut self, node: &str) -> Result<NodeFlags, CallError> {

@@ -47,6 +47,7 @@ impl Runner<'_> {
         self.record(Record::Resumed { at })?;
         self.inherited = self.state.under_way().map(|job| job.id).collect();
         self.record_found_jobs()?;
+        self.inherit()?;
         if self.submitting().is_empty() {
             return Ok(());
         }
@@ -57,9 +58,26 @@ impl Runner<'_> {
         if jobs.is_empty() { Ok(()) } else { self.record(Record::Absent { jobs }) }
     }
 
+    /// Goes on with the steps without jobs that an earlier program has begun. Those that changed nothing are begun
+    /// anew.
+    fn inherit(&mut self) -> MayEnd<()> {
+        if self.header.maintenance.is_none() {
+            return Ok(());
+        }
+        for mark in self.submitting() {
+            let has_job = !self.header.work.step(mark.step).opcodes.is_empty();
+            if !has_job && !self.inherit_node_work(mark) {
+                self.record(Record::Absent { jobs: vec![mark] })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The jobs whose submission is not clear. Steps without jobs that are under way are not among them.
     fn submitting(&self) -> Vec<JobMark> {
         let parts = self.state.parts().filter(|(_, part)| **part == JobPart::Submitting);
-        parts.map(|(mark, _)| mark).collect()
+        let marks = parts.map(|(mark, _)| mark);
+        marks.filter(|mark| !self.is_under_way(*mark)).collect()
     }
 
     /// Records the jobs of this run that are in the queue.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::job::{JobId, JobMark, JobStatus};
+use super::maintenance::PlannedBatch;
 
 /// Content of a line of a journal, after the first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +60,33 @@ pub enum Record {
     Performed {
         /// Mark of the step.
         mark: JobMark,
+        /// Time that it took in milliseconds, if known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        took: Option<u64>,
+    },
+    /// A node is about to be taken out of service by a step. Without this record, the step has changed nothing.
+    Noted {
+        /// Mark of the step.
+        mark: JobMark,
+        /// Boot ID of the node before.
+        boot: String,
+    },
+    /// Another batch of a maintenance begins: its steps follow all earlier ones.
+    Planned {
+        /// The batch.
+        batch: PlannedBatch,
+    },
+    /// A node needs no maintenance.
+    Skipped {
+        /// Its name.
+        node: String,
+        /// Reason.
+        why: String,
+    },
+    /// The run waits before the next batch.
+    Soaking {
+        /// End of the wait in milliseconds since 1970.
+        until: u64,
     },
     /// This program could not do a step itself.
     Failed {

@@ -1,6 +1,7 @@
 //! The walk over a plan: no step begins before those that it depends on, and none is done twice.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::client::JobClient;
@@ -9,6 +10,7 @@ use super::events::Event;
 use super::host::RunHost;
 use super::job::{Job, JobId, JobMark, JobState, JobStatus, WatchedJob};
 use super::journal::{Header, Journal, OnFailure, Record};
+use super::maintenance::NodeWorkUnderWay;
 use super::nodes;
 use super::report::{Ending, Report, StepReport, StepState};
 use super::state::{JobPart, State};
@@ -38,6 +40,12 @@ pub struct Runner<'a> {
     pub(super) streaming: Streaming,
     /// Nodes that are booting.
     pub(super) awaited: Vec<AwaitedNode>,
+    /// Steps of a maintenance under way.
+    pub(super) working: Vec<NodeWorkUnderWay>,
+    /// In a maintenance, the steps that do not begin once it stops.
+    pub(super) disrupting: HashSet<StepIdx>,
+    /// Positions of the steps that are to be done: all, or those of one batch of a maintenance.
+    pub(super) part: Range<usize>,
     /// Times at which jobs were first seen running, in milliseconds since 1970.
     running_since: HashMap<JobId, u64>,
     /// Jobs of an earlier program that this one has not checked yet.
@@ -64,6 +72,10 @@ impl<'a> Runner<'a> {
     ) -> Runner<'a> {
         let terms = RunTerms::default();
         let streaming = Streaming::of(&header.work, header.stream.as_ref(), &terms);
+        let disrupting = match header.maintenance {
+            Some(_) => header.work.leading_to_disruption(),
+            None => HashSet::new(),
+        };
         Runner {
             client,
             host,
@@ -74,6 +86,9 @@ impl<'a> Runner<'a> {
             terms,
             streaming,
             awaited: Vec::new(),
+            working: Vec::new(),
+            disrupting,
+            part: 0..header.work.steps.len(),
             running_since: HashMap::new(),
             inherited: HashSet::new(),
             failed_submissions: 0,
@@ -87,6 +102,17 @@ impl<'a> Runner<'a> {
     pub fn with(self, terms: RunTerms) -> Runner<'a> {
         let streaming = Streaming::of(&self.header.work, self.header.stream.as_ref(), &terms);
         Runner { streaming, terms, ..self }
+    }
+
+    /// Limits the run to one batch of a maintenance; to be called before it begins.
+    #[must_use]
+    pub(super) fn part(self, part: Range<usize>) -> Runner<'a> {
+        Runner { part, ..self }
+    }
+
+    /// The steps that are to be done.
+    pub(super) fn wanted(&self) -> impl Iterator<Item = StepIdx> + use<> {
+        self.part.clone().map(StepIdx::new)
     }
 
     /// Executes the plan as far as possible.
@@ -113,6 +139,11 @@ impl<'a> Runner<'a> {
         }
     }
 
+    /// The journal and the state, for the next part of the run.
+    pub(super) fn into_parts(self) -> (Journal, State) {
+        (self.journal, self.state)
+    }
+
     /// The steps that were not begun.
     pub fn not_started(&self) -> Vec<StepIdx> {
         self.state.steps().filter(|step| !self.state.has_begun(*step)).collect()
@@ -132,8 +163,7 @@ impl<'a> Runner<'a> {
             self.look_for_a_pause();
             let mut steps = wanted(self);
             // Steps that have begun are finished in any case.
-            let may_begin = self.may_begin();
-            steps.retain(|step| may_begin || self.state.has_begun(*step));
+            steps.retain(|step| self.may_begin(*step) || self.state.has_begun(*step));
             if self.submit_next(&steps)? {
                 continue;
             }
@@ -155,7 +185,7 @@ impl<'a> Runner<'a> {
 
     fn look_for_reasons_to_stop(&mut self) {
         if !self.stopping {
-            let failed = self.state.steps().any(|step| self.state.has_failed(step));
+            let failed = self.wanted().any(|step| self.state.has_failed(step));
             if failed && self.on_failure() != OnFailure::Continue {
                 self.stop("a step failed");
             } else if self.host.wants_to_stop() {
@@ -177,6 +207,7 @@ impl<'a> Runner<'a> {
             match self.task(mark) {
                 Task::Await if self.header.stream.is_some() => self.await_node(mark)?,
                 Task::PowerOff if !self.may_power_off(mark)? => {}
+                _ if self.header.maintenance.is_some() => self.begin_node_work(mark)?,
                 _ => self.perform(mark)?,
             }
             return Ok(true);
@@ -190,6 +221,15 @@ impl<'a> Runner<'a> {
         if !self.header.joins_opcodes {
             // In a chain, each call submits one job.
             next.truncate(1);
+        }
+        let disrupts = |mark: &JobMark| matches!(self.task(*mark), Task::Reboot | Task::SetOffline);
+        if self.header.maintenance.is_some()
+            && let Some(mark) = next.iter().find(|mark| disrupts(mark)).copied()
+        {
+            if !self.may_disrupt(mark)? {
+                return Ok(true);
+            }
+            next = vec![mark];
         }
         if next.is_empty() {
             // One event for each jobset, however many calls it took.
@@ -209,7 +249,7 @@ impl<'a> Runner<'a> {
         parts[..part].iter().all(fine).then_some(JobMark { step, part })
     }
 
-    fn task(&self, mark: JobMark) -> &'a Task {
+    pub(super) fn task(&self, mark: JobMark) -> &'a Task {
         &self.header.work.step(mark.step).task
     }
 
@@ -229,7 +269,7 @@ impl<'a> Runner<'a> {
         self.record(Record::Submitting { jobs: vec![mark] })?;
         let step = self.header.work.step(mark.step);
         let record = match self.host.perform(self.client, &self.header.run, step) {
-            Ok(()) => Record::Performed { mark },
+            Ok(()) => Record::Performed { mark, took: None },
             Err(why) => Record::Failed { mark, why: why.to_string() },
         };
         self.record(record)?;
@@ -310,7 +350,8 @@ impl<'a> Runner<'a> {
         let mut watched: Vec<WatchedJob> = self.state.under_way().collect();
         self.try_nodes()?;
         watched.extend(self.trials());
-        let due = self.next_trial();
+        self.look_at_node_work()?;
+        let due = self.next_trial().into_iter().chain(self.next_look()).min();
         if watched.is_empty() {
             due.into_iter().for_each(|time| self.host.pause(time.max(TICK)));
             return Ok(due.is_some());
@@ -388,7 +429,7 @@ impl<'a> Runner<'a> {
     /// The state of a job that succeeded according to its status. For power switching, only the results of the opcodes
     /// tell whether it did.
     fn verified(&mut self, mark: JobMark, id: JobId, state: JobState) -> MayEnd<JobState> {
-        let is_doubtful = matches!(self.task(mark), Task::PowerOn | Task::PowerOff);
+        let is_doubtful = matches!(self.task(mark), Task::PowerOn | Task::PowerOff | Task::Reboot);
         if state.status != Some(JobStatus::Success) || !is_doubtful {
             return Ok(state);
         }
@@ -456,7 +497,7 @@ impl<'a> Runner<'a> {
     }
 
     fn ending(&self) -> Ending {
-        let steps = || self.state.steps();
+        let steps = || self.wanted();
         if steps().any(|step| self.state.has_failed(step)) {
             Ending::Failed
         } else if steps().all(|step| self.state.is_done(step)) {

@@ -1,6 +1,6 @@
 //! State of a run. It changes only by the journal's records, so reading a journal restores the state of the run.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::job::{JobId, JobMark, JobStatus, WatchedJob};
 use super::record::Record;
@@ -105,13 +105,25 @@ pub struct State {
     steps: Vec<Vec<JobPart>>,
     /// The numbers in use.
     jobs: HashSet<JobId>,
+    /// Boot IDs of nodes before the steps that take them out of service.
+    boots: HashMap<StepIdx, String>,
 }
 
 impl State {
     /// The state before anything is done. `parts` has the number of jobs of each step.
     pub fn new(parts: impl IntoIterator<Item = usize>) -> State {
         let steps = parts.into_iter().map(|count| vec![JobPart::NotStarted; count]).collect();
-        State { steps, jobs: HashSet::new() }
+        State { steps, jobs: HashSet::new(), boots: HashMap::new() }
+    }
+
+    /// Adds steps that are not begun. `parts` has the number of jobs of each.
+    pub(crate) fn extend(&mut self, parts: impl IntoIterator<Item = usize>) {
+        self.steps.extend(parts.into_iter().map(|count| vec![JobPart::NotStarted; count]));
+    }
+
+    /// Boot ID of a node before this step took it out of service; `None` if the step has changed nothing.
+    pub(crate) fn boot_before(&self, step: StepIdx) -> Option<&str> {
+        self.boots.get(&step).map(String::as_str)
     }
 
     /// The parts of a step.
@@ -225,13 +237,23 @@ impl State {
                 let known = |part: &JobPart| *part == JobPart::Submitting;
                 self.change(*mark, "failed", known, JobPart::Failed(why.clone()))
             }
-            Record::Performed { mark } => {
+            Record::Noted { mark, boot } => {
+                let open = |part: &JobPart| matches!(part, JobPart::NotStarted | JobPart::Submitting);
+                if !self.part(*mark).ok_or(RecordError::NoJob(*mark)).map(open)? {
+                    return Err(RecordError::OutOfTurn { mark: *mark, what: "about to begin" });
+                }
+                self.boots.insert(mark.step, boot.clone());
+                Ok(())
+            }
+            Record::Performed { mark, .. } => {
                 self.change(*mark, "done", |part| *part == JobPart::Submitting, JobPart::Performed)
             }
             Record::Gone { mark, job, begun } => {
                 let known = |part: &JobPart| matches!(part, JobPart::Submitted(id, _) if id == job);
                 self.change(*mark, "gone", known, JobPart::Gone { job: *job, begun: *begun })
             }
+            // The steps of a batch are added by the reader of the journal, which has the plan.
+            Record::Planned { .. } | Record::Skipped { .. } | Record::Soaking { .. } => Ok(()),
             Record::Resumed { .. } | Record::Closed { .. } => Ok(()),
         }
     }

@@ -28,7 +28,12 @@ impl Runner<'_> {
         let Some(mut dispatch) = self.streaming.dispatch.take() else { return self.first_jobset() };
         for step in self.state.steps() {
             let (done, failed) = (self.state.is_done(step), self.state.has_failed(step));
-            if (done || failed) && self.streaming.over.insert(step) {
+            if !self.part.contains(&step.get()) {
+                // Earlier batches of a maintenance are over; their steps tell nothing any more.
+                if self.streaming.over.insert(step) {
+                    dispatch.end(step, done);
+                }
+            } else if (done || failed) && self.streaming.over.insert(step) {
                 self.streaming.admitted.remove(&step);
                 for dropped in dispatch.end(step, done) {
                     self.drop_step(dropped, step);
@@ -38,8 +43,11 @@ impl Runner<'_> {
                 dispatch.begin(step);
             }
         }
-        while !self.stopping && !self.streaming.is_paused {
-            let Some(step) = dispatch.next(|step| self.is_in_time(step)) else { break };
+        while !self.streaming.is_paused {
+            let may = |step: StepIdx| {
+                self.part.contains(&step.get()) && self.may_begin(step) && self.is_in_time(step)
+            };
+            let Some(step) = dispatch.next(may) else { break };
             dispatch.begin(step);
             self.streaming.admitted.insert(step);
         }
@@ -91,9 +99,10 @@ impl Runner<'_> {
         }
     }
 
-    /// Tells if the run as a whole allows new steps to begin.
-    pub(super) fn may_begin(&self) -> bool {
-        !self.stopping && !self.streaming.is_paused
+    /// Tells if the run as a whole allows a step to begin. A maintenance that stops still brings nodes back into use.
+    pub(super) fn may_begin(&self, step: StepIdx) -> bool {
+        let ends_well = || self.header.maintenance.is_some() && !self.disrupting.contains(&step);
+        !self.streaming.is_paused && (!self.stopping || ends_well())
     }
 
     /// Waits if nothing is under way but something will be; false if nothing will.
@@ -106,7 +115,7 @@ impl Runner<'_> {
         let again =
             self.streaming.admitted.iter().filter(waiting).filter_map(|step| self.streaming.again.get(step));
         let next = again.map(|(at, _)| at.duration_since(now).unwrap_or_default()).min();
-        let is_open = self.state.steps().any(|step| !self.state.is_done(step));
+        let is_open = self.wanted().any(|step| !self.state.is_done(step));
         let pause = match (self.streaming.is_paused && is_open, next) {
             (true, _) => PAUSED,
             (false, Some(time)) => time.max(PAUSED),

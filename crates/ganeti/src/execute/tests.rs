@@ -61,6 +61,7 @@ fn header(sets: &[usize], joins: bool) -> Header {
         ignore_soft_errors: false,
         keep_reserve: None,
         stream: None,
+        maintenance: None,
         work,
     }
 }

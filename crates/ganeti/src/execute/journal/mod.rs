@@ -19,6 +19,7 @@ pub use write::Journal;
 
 use super::client::ClusterId;
 use super::job::{JobId, RunInfo};
+use super::maintenance::MaintenanceTerms;
 use htools_model::words;
 use htools_plan::stream::StreamLimits;
 use htools_plan::work::Work;
@@ -75,6 +76,9 @@ pub struct Header {
     /// Pace of the run; jobset by jobset if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<StreamPace>,
+    /// Terms of a rolling maintenance. Its plan grows by one batch after another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maintenance: Option<MaintenanceTerms>,
     /// The plan.
     pub work: Work,
 }
@@ -82,7 +86,14 @@ pub struct Header {
 impl Header {
     /// The number of jobs of each step; 1 for steps that this program does itself.
     pub fn parts(&self) -> impl Iterator<Item = usize> {
-        self.work.steps.iter().map(|step| if self.joins_opcodes { 1 } else { step.opcodes.len().max(1) })
+        self.parts_of(&self.work)
+    }
+
+    /// The number of jobs of each step of other work in this run.
+    fn parts_of(&self, work: &Work) -> impl Iterator<Item = usize> + use<'_> {
+        let joins = self.joins_opcodes;
+        let parts = work.steps.iter().map(|step| if joins { 1 } else { step.opcodes.len().max(1) });
+        parts.collect::<Vec<_>>().into_iter()
     }
 
     /// Fault of a header that was read, if there is one.

@@ -13,11 +13,13 @@ use serde::de::DeserializeOwned;
 use super::{Chain, Header, Journal, Record};
 use crate::execute::job::JobId;
 use crate::execute::lines::{DurableFile, LineFile, Store};
+use crate::execute::maintenance::{BegunBatch, MaintenanceCourse, PlannedBatch};
 use crate::execute::state::{RecordError, State};
 use crate::input::LoadError;
 use crate::input::local::{Readers, check_ours, read_limited, read_regular};
 use htools_model::shown::{printable, shown_source};
 use htools_plan::durations::Measured;
+use htools_plan::graph::StepIdx;
 
 /// Maximum size of a journal in bytes: some hundred thousand steps.
 const MOST: u64 = 256 << 20;
@@ -114,6 +116,10 @@ pub struct Read {
     pub state: State,
     /// Run times of jobs in milliseconds, as far as they are known.
     pub times: HashMap<JobId, u64>,
+    /// Times of steps that this program did itself, in milliseconds, as far as they are known.
+    pub own_times: HashMap<StepIdx, u64>,
+    /// The batches, nodes and waits of a rolling maintenance.
+    pub course: MaintenanceCourse,
     /// The number of lines.
     pub lines: usize,
 }
@@ -123,6 +129,9 @@ impl Read {
     pub fn measured(&self) -> impl Iterator<Item = Measured<'_>> {
         let steps = self.state.steps().filter(|step| self.state.is_done(*step));
         let times = steps.filter_map(|step| {
+            if let Some(took) = self.own_times.get(&step) {
+                return Some((step, Duration::from_millis(*took)));
+            }
             let parts = self.state.step(step);
             let took = parts.iter().map(|part| self.times.get(&part.job()?)).collect::<Option<Vec<_>>>()?;
             Some((step, Duration::from_millis(took.into_iter().sum())))
@@ -238,15 +247,53 @@ impl JournalForm for Read {
             return Err(LineError::Plan(fault));
         }
         let state = State::new(header.parts());
-        Ok(Read { state, header, times: HashMap::new(), lines: 1 })
+        let (times, own_times) = (HashMap::new(), HashMap::new());
+        Ok(Read { state, header, times, own_times, course: MaintenanceCourse::default(), lines: 1 })
     }
 
     fn take(&mut self, number: usize, record: Record) -> Result<(), LineError> {
-        self.state.apply(&record)?;
-        if let Record::Ended { job, took: Some(took), .. } = record {
-            self.times.insert(job, took);
-        }
+        self.apply(record)?;
         self.lines = number;
+        Ok(())
+    }
+}
+
+impl Read {
+    /// Applies a record.
+    ///
+    /// # Errors
+    /// If it contradicts the earlier ones.
+    pub(crate) fn apply(&mut self, record: Record) -> Result<(), LineError> {
+        self.state.apply(&record)?;
+        match record {
+            Record::Ended { job, took: Some(took), .. } => {
+                self.times.insert(job, took);
+            }
+            Record::Performed { mark, took: Some(took) } => {
+                self.own_times.insert(mark.step, took);
+            }
+            Record::Planned { batch } => self.append(batch)?,
+            Record::Skipped { node, why } => {
+                self.course.skipped.insert(node, why);
+            }
+            Record::Soaking { until } => self.course.soaks_until = Some(until),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Appends the steps of a batch to the plan.
+    fn append(&mut self, batch: PlannedBatch) -> Result<(), LineError> {
+        if self.header.maintenance.is_none() {
+            return Err(LineError::OutOfTurn("a batch of a run that is no maintenance".to_owned()));
+        }
+        if let Some(fault) = batch.work.fault() {
+            return Err(LineError::Plan(fault));
+        }
+        self.state.extend(self.header.parts_of(&batch.work));
+        let PlannedBatch { nodes, kind, not_redundant, work } = batch;
+        let steps = self.header.work.append(work);
+        self.course.batches.push(BegunBatch { nodes, kind, not_redundant, steps });
         Ok(())
     }
 }

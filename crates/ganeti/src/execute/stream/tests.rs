@@ -138,6 +138,7 @@ fn header(case: &Case, on_failure: OnFailure) -> Header {
         ignore_soft_errors: false,
         keep_reserve: None,
         stream: Some(StreamPace { limits: case.limits, on_failure }),
+        maintenance: None,
         work,
     }
 }

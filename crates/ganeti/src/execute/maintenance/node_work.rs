@@ -1,0 +1,418 @@
+//! Steps of a maintenance that this program does itself: the operator's commands, and waiting and checks. They are
+//! polled, so the nodes of a batch do not wait for each other.
+
+use std::time::{Duration, SystemTime};
+
+use super::{AfterFailure, MaintenanceTerms};
+use crate::execute::events::Event;
+use crate::execute::host::NodeTaskError;
+use crate::execute::job::JobMark;
+use crate::execute::nodes::{QUESTIONS, RETRY, listed};
+use crate::execute::record::Record;
+use crate::execute::runner::{MayEnd, Runner};
+use crate::remote::CallError;
+use htools_plan::graph::StepIdx;
+use htools_plan::maintenance::NodeMark;
+use htools_plan::work::{Boots, Task};
+
+/// Interval at which a command is polled for its end.
+const LOOK: Duration = Duration::from_secs(1);
+/// Exit status of ssh if its connection breaks, as it does when the command reboots the node.
+const CONNECTION_BROKEN: i32 = 255;
+
+/// A command of the operator for one step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommandRun<'c> {
+    /// The step. It has at most one command at a time.
+    pub mark: JobMark,
+    /// The command.
+    pub command: &'c str,
+    /// The node that it is for.
+    pub node: &'c str,
+    /// The longest time.
+    pub limit: Duration,
+}
+
+/// Fate of a command that was started, perhaps by an earlier program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommandFate {
+    /// It has not ended.
+    Running,
+    /// It has ended.
+    Ended {
+        /// Exit status; `None` if a signal killed it.
+        status: Option<i32>,
+        /// The last line of its output.
+        last_words: String,
+    },
+    /// It is unknown whether it was started, and what became of it.
+    Unknown,
+}
+
+/// A step of a maintenance that is under way.
+#[derive(Debug)]
+pub(in crate::execute) struct NodeWorkUnderWay {
+    mark: JobMark,
+    began: SystemTime,
+    /// Time of the next look.
+    next: SystemTime,
+    stage: WorkStage,
+}
+
+/// What a step under way waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WorkStage {
+    /// The operator's command.
+    Command,
+    /// The same command, which an earlier program has started, or was about to start.
+    Doubt,
+    /// A person at the node.
+    Person,
+    /// The return of the node.
+    Return,
+    /// The operator's health check.
+    Health,
+    /// The state of the cluster.
+    Cluster,
+}
+
+impl WorkStage {
+    fn asks_for_boots(self) -> bool {
+        matches!(self, WorkStage::Doubt | WorkStage::Person | WorkStage::Return)
+    }
+
+    fn is_check(self) -> bool {
+        matches!(self, WorkStage::Health | WorkStage::Cluster)
+    }
+}
+
+/// Result of a look at a step under way.
+enum Look {
+    Pending,
+    Done,
+    Failed(String),
+}
+
+impl Runner<'_> {
+    /// Begins a step of a maintenance.
+    pub(in crate::execute) fn begin_node_work(&mut self, mark: JobMark) -> MayEnd<()> {
+        self.record(Record::Submitting { jobs: vec![mark] })?;
+        let begun = match self.task(mark) {
+            Task::Maintain(_) => self.begin_command(mark)?.map(|()| WorkStage::Command),
+            Task::AwaitPerson => self.note_boot(mark)?.map(|()| {
+                self.tell_of_wait(mark);
+                WorkStage::Person
+            }),
+            Task::AwaitBack(_) => Ok(WorkStage::Return),
+            Task::CheckHealth => self.start(mark).map(|()| WorkStage::Health),
+            Task::CheckCluster(_) => Ok(WorkStage::Cluster),
+            _ => Err(NodeTaskError::NotOurs(self.header.work.step(mark.step).title())),
+        };
+        match begun {
+            Ok(stage) => {
+                let now = self.host.now();
+                self.working.push(NodeWorkUnderWay { mark, began: now, next: now, stage });
+                Ok(())
+            }
+            Err(why) => self.end_node_work(mark, None, Err(why.to_string())),
+        }
+    }
+
+    /// Goes on with a step that an earlier program has begun; false if it certainly has changed nothing.
+    pub(in crate::execute) fn inherit_node_work(&mut self, mark: JobMark) -> bool {
+        let stage = match self.task(mark) {
+            _ if self.state.boot_before(mark.step).is_none() => return false,
+            Task::Maintain(_) => WorkStage::Doubt,
+            Task::AwaitPerson => {
+                self.tell_of_wait(mark);
+                WorkStage::Person
+            }
+            _ => return false,
+        };
+        let now = self.host.now();
+        self.working.push(NodeWorkUnderWay { mark, began: now, next: now, stage });
+        true
+    }
+
+    /// Tells if a step without a job is under way.
+    pub(in crate::execute) fn is_under_way(&self, mark: JobMark) -> bool {
+        self.working.iter().any(|work| work.mark == mark) || self.awaited.iter().any(|node| node.mark == mark)
+    }
+
+    /// Tells if a job may take a node out of service: only if nothing runs there, by the cluster's word now. Otherwise
+    /// the step fails.
+    pub(in crate::execute) fn may_disrupt(&mut self, mark: JobMark) -> MayEnd<bool> {
+        let Err(why) = self.note_boot(mark)? else { return Ok(true) };
+        self.record(Record::Submitting { jobs: vec![mark] })?;
+        self.record(Record::Refused { jobs: vec![mark], why: why.to_string() })?;
+        self.tell_of_end(mark.step);
+        Ok(false)
+    }
+
+    fn maintenance(&self) -> Option<&MaintenanceTerms> {
+        self.header.maintenance.as_ref()
+    }
+
+    fn node(&self, mark: JobMark) -> &str {
+        &self.header.work.step(mark.step).subject
+    }
+
+    fn tell_of_wait(&mut self, mark: JobMark) {
+        let title = self.header.work.step(mark.step).title();
+        self.host.event(&Event::Waiting { step: mark.step.number(), title });
+    }
+
+    /// Notes the boot ID of a node on which nothing runs. Without the record, the step has changed nothing.
+    fn note_boot(&mut self, mark: JobMark) -> MayEnd<Result<(), NodeTaskError>> {
+        let earlier = self.boot_noted(mark.step).map(str::to_owned);
+        let is_offline = self.maintenance().is_some_and(|terms| terms.treatment.mark == NodeMark::Offline)
+            && *self.task(mark) != Task::SetOffline;
+        let boot = match earlier.filter(|_| is_offline) {
+            // Ganeti does not ask offline nodes; the ID was noted before the node went offline.
+            Some(boot) => Ok(boot),
+            None => self.boot_of_idle(mark),
+        };
+        match boot {
+            Ok(boot) => {
+                self.record(Record::Noted { mark, boot })?;
+                Ok(Ok(()))
+            }
+            Err(why) => Ok(Err(why)),
+        }
+    }
+
+    /// The boot ID of a node on which nothing runs.
+    fn boot_of_idle(&mut self, mark: JobMark) -> Result<String, NodeTaskError> {
+        let node = self.node(mark).to_owned();
+        let running = self.ask(|client| client.running_on(&node)).map_err(NodeTaskError::Unknown)?;
+        if !running.is_empty() {
+            return Err(NodeTaskError::Holds(listed(&running)));
+        }
+        let boots = self.ask(|client| client.boot_ids(&[&node])).map_err(NodeTaskError::Unknown)?;
+        boots.into_iter().next().flatten().ok_or(NodeTaskError::Silent)
+    }
+
+    /// Repeats a question a few times.
+    fn ask<T>(
+        &mut self,
+        ask: impl Fn(&mut dyn crate::execute::JobClient) -> Result<T, CallError>,
+    ) -> Result<T, CallError> {
+        for attempt in 1.. {
+            match ask(self.client) {
+                Err(error @ (CallError::Refused(_) | CallError::NoLogin(_))) => return Err(error),
+                Err(error) if attempt == QUESTIONS => return Err(error),
+                Err(_) => self.host.pause(RETRY / 5),
+                Ok(answer) => return Ok(answer),
+            }
+        }
+        unreachable!("the last attempt returns")
+    }
+
+    /// The last noted boot ID of the node of a step.
+    fn boot_noted(&self, step: StepIdx) -> Option<&str> {
+        let node = &self.header.work.step(step).subject;
+        let earlier = (0..=step.get()).rev().map(StepIdx::new);
+        earlier
+            .filter(|at| self.header.work.step(*at).subject == *node)
+            .find_map(|at| self.state.boot_before(at))
+    }
+
+    fn begin_command(&mut self, mark: JobMark) -> MayEnd<Result<(), NodeTaskError>> {
+        Ok(match self.note_boot(mark)? {
+            Ok(()) => self.start(mark),
+            Err(why) => Err(why),
+        })
+    }
+
+    /// Starts the command of a step.
+    fn start(&mut self, mark: JobMark) -> Result<(), NodeTaskError> {
+        let header = self.header;
+        match command_run(header, mark) {
+            Some(run) => self.host.start_command(&run),
+            None => Err(NodeTaskError::NotOurs(header.work.step(mark.step).title())),
+        }
+    }
+
+    /// Time until the next look at a step under way; `None` if there is none.
+    pub(in crate::execute) fn next_look(&self) -> Option<Duration> {
+        let now = self.host.now();
+        self.working.iter().map(|work| work.next.duration_since(now).unwrap_or_default()).min()
+    }
+
+    /// Looks at the steps under way that are due.
+    pub(in crate::execute) fn look_at_node_work(&mut self) -> MayEnd<()> {
+        let now = self.host.now();
+        let due = |work: &NodeWorkUnderWay| work.next <= now;
+        if !self.working.iter().any(due) {
+            return Ok(());
+        }
+        let boots = self.boots_of_awaited(now);
+        let working = std::mem::take(&mut self.working);
+        for mut work in working {
+            if !due(&work) {
+                self.working.push(work);
+                continue;
+            }
+            let boot =
+                boots.iter().find(|(mark, _)| *mark == work.mark).and_then(|(_, boot)| boot.as_deref());
+            match self.look(&mut work, boot) {
+                Look::Pending => {
+                    let pause = match work.stage {
+                        WorkStage::Command | WorkStage::Health => LOOK,
+                        _ => RETRY,
+                    };
+                    work.next = self.host.now() + pause;
+                    self.working.push(work);
+                }
+                Look::Done => self.end_node_work(work.mark, Some(work.began), Ok(()))?,
+                Look::Failed(why) if work.stage.is_check() && self.checks_only_warn() => {
+                    let title = self.header.work.step(work.mark.step).title();
+                    self.host.event(&Event::Warning { step: work.mark.step.number(), title, problem: why });
+                    self.end_node_work(work.mark, Some(work.began), Ok(()))?;
+                }
+                Look::Failed(why) => self.end_node_work(work.mark, Some(work.began), Err(why))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn checks_only_warn(&self) -> bool {
+        self.maintenance().is_some_and(|terms| terms.after_failure == AfterFailure::Continue)
+    }
+
+    /// Boot IDs of the nodes of the steps that are due and wait for one, by one question.
+    fn boots_of_awaited(&mut self, now: SystemTime) -> Vec<(JobMark, Option<String>)> {
+        let asking = self.working.iter().filter(|work| work.next <= now && work.stage.asks_for_boots());
+        let marks: Vec<JobMark> = asking.map(|work| work.mark).collect();
+        let header = self.header;
+        let nodes: Vec<&str> =
+            marks.iter().map(|mark| header.work.step(mark.step).subject.as_str()).collect();
+        if nodes.is_empty() {
+            return Vec::new();
+        }
+        // If the master does not answer, the nodes count as silent: it may be booting itself.
+        let boots = self.client.boot_ids(&nodes).unwrap_or_else(|_| vec![None; nodes.len()]);
+        marks.into_iter().zip(boots).collect()
+    }
+
+    fn look(&mut self, work: &mut NodeWorkUnderWay, boot: Option<&str>) -> Look {
+        let (header, mark) = (self.header, work.mark);
+        let Some(terms) = &header.maintenance else { return Look::Failed("no maintenance".to_owned()) };
+        let step = header.work.step(mark.step);
+        let waited = self.host.now().duration_since(work.began).unwrap_or_default();
+        let is_late = |limit: u64| waited >= Duration::from_secs(limit);
+        let before = self.boot_noted(mark.step).map(str::to_owned);
+        let is_new = boot.is_some() && boot != before.as_deref();
+        match work.stage {
+            WorkStage::Command | WorkStage::Doubt => {
+                let Some(run) = command_run(header, mark) else {
+                    return Look::Failed("the journal has no command".to_owned());
+                };
+                let boots = if step.task == Task::Maintain(Boots::Anew) { Boots::Anew } else { Boots::Maybe };
+                match self.host.command_fate(&run) {
+                    CommandFate::Running if is_late(terms.limits.command) => {
+                        self.host.kill_command(&run);
+                        Look::Failed(format!("the command did not end within {} s", terms.limits.command))
+                    }
+                    CommandFate::Running => Look::Pending,
+                    CommandFate::Ended { status: Some(0), .. } => Look::Done,
+                    // The boot ID will tell.
+                    CommandFate::Ended { status: Some(CONNECTION_BROKEN), .. } if boots == Boots::Anew => {
+                        Look::Done
+                    }
+                    CommandFate::Ended { status, last_words } => Look::Failed(failure(status, &last_words)),
+                    CommandFate::Unknown if is_new => Look::Done,
+                    // It may still reboot the node, so it is not repeated at once.
+                    CommandFate::Unknown if boots == Boots::Anew && !is_late(terms.limits.boot) => {
+                        Look::Pending
+                    }
+                    CommandFate::Unknown if boot.is_none() => Look::Failed(NodeTaskError::Silent.to_string()),
+                    CommandFate::Unknown => match self.host.start_command(&run) {
+                        Ok(()) => {
+                            (work.stage, work.began) = (WorkStage::Command, self.host.now());
+                            Look::Pending
+                        }
+                        Err(why) => Look::Failed(why.to_string()),
+                    },
+                }
+            }
+            WorkStage::Person if is_new => Look::Done,
+            WorkStage::Person => Look::Pending,
+            WorkStage::Return => {
+                let needs_new = step.task == Task::AwaitBack(Boots::Anew) && before.is_some();
+                match boot {
+                    Some(_) if is_new || !needs_new => Look::Done,
+                    _ if !is_late(terms.limits.boot) => Look::Pending,
+                    Some(_) => Look::Failed(format!(
+                        "the node was not rebooted: its boot ID is the same as {} s ago",
+                        waited.as_secs()
+                    )),
+                    None => Look::Failed(format!("the node did not answer within {} s", terms.limits.boot)),
+                }
+            }
+            WorkStage::Health => {
+                let Some(run) = command_run(header, mark) else { return Look::Done };
+                match self.host.command_fate(&run) {
+                    CommandFate::Running if waited < run.limit => Look::Pending,
+                    CommandFate::Running => {
+                        self.host.kill_command(&run);
+                        Look::Failed(format!("the health check did not end within {} s", run.limit.as_secs()))
+                    }
+                    CommandFate::Ended { status: Some(0), .. } => Look::Done,
+                    CommandFate::Ended { status, last_words } if is_late(terms.limits.check) => {
+                        Look::Failed(failure(status, &last_words))
+                    }
+                    CommandFate::Ended { .. } | CommandFate::Unknown => match self.host.start_command(&run) {
+                        Ok(()) => Look::Pending,
+                        Err(why) => Look::Failed(why.to_string()),
+                    },
+                }
+            }
+            WorkStage::Cluster => {
+                let Task::CheckCluster(instances) = &step.task else { return Look::Done };
+                match self.host.check_cluster(self.client, &step.subject, instances, terms) {
+                    Ok(()) => Look::Done,
+                    Err(why) if is_late(terms.limits.check) => Look::Failed(why),
+                    Err(_) => Look::Pending,
+                }
+            }
+        }
+    }
+
+    /// Records the end of a step.
+    fn end_node_work(
+        &mut self,
+        mark: JobMark,
+        began: Option<SystemTime>,
+        result: Result<(), String>,
+    ) -> MayEnd<()> {
+        let took = began.and_then(|began| self.host.now().duration_since(began).ok());
+        let took = took.and_then(|took| u64::try_from(took.as_millis()).ok());
+        self.record(match result {
+            Ok(()) => Record::Performed { mark, took },
+            Err(why) => Record::Failed { mark, why },
+        })?;
+        self.tell_of_end(mark.step);
+        Ok(())
+    }
+}
+
+/// The command of a step, with its node and its time limit.
+fn command_run<'h>(header: &'h crate::execute::journal::Header, mark: JobMark) -> Option<CommandRun<'h>> {
+    let terms = header.maintenance.as_ref()?;
+    let step = header.work.step(mark.step);
+    let (command, limit) = match step.task {
+        Task::Maintain(_) => (&terms.commands.node, terms.limits.command),
+        Task::CheckHealth => (&terms.commands.health, terms.limits.check),
+        _ => return None,
+    };
+    let (command, limit) = (command.as_deref()?, Duration::from_secs(limit));
+    Some(CommandRun { mark, command, node: &step.subject, limit })
+}
+
+fn failure(status: Option<i32>, last_words: &str) -> String {
+    match status {
+        Some(status) => format!("the command failed with exit status {status}{last_words}"),
+        None => format!("the command was killed{last_words}"),
+    }
+}

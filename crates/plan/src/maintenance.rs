@@ -1,0 +1,269 @@
+//! The work of one batch of a rolling maintenance that htools carries out.
+//!
+//! The nodes of a batch are drained and emptied, maintained, waited for and checked, and take instances again. The same
+//! stages without the first ones finish a batch that failed half-way, or call it off.
+
+use serde::{Deserialize, Serialize};
+
+use super::back::leading;
+use super::names::Impossible;
+use super::opcode::{Opcode, PowerCommand};
+use super::rolling::Maintained;
+use super::work::{Boots, Builder, Task, Work};
+use htools_model::{
+    Cluster, Concession, Instance, InstanceIdx, MovedMeanwhile, NodeIdx, Placement, Step, words,
+};
+
+words!(
+    /// Mark of a node during its maintenance.
+    #[derive(Serialize, Deserialize, Default)]
+    #[serde(rename_all = "lowercase")]
+    pub NodeMark, "mark of a node" {
+        /// It is drained: it takes no instances, and Ganeti still talks to it.
+        #[default]
+        Drained = "drained",
+        /// It is offline: Ganeti does not talk to it.
+        Offline = "offline",
+    }
+);
+
+words!(
+    /// Place of instances after the maintenance of their nodes.
+    #[derive(Serialize, Deserialize, Default)]
+    #[serde(rename_all = "lowercase")]
+    pub Return, "place of instances afterwards" {
+        /// They come back.
+        #[default]
+        Home = "home",
+        /// They stay where they are.
+        Stay = "stay",
+    }
+);
+
+/// Way in which a node is maintained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NodeWork {
+    /// The operator's command.
+    #[default]
+    Command,
+    /// Ganeti's out-of-band helper switches the power off and on again.
+    Oob,
+    /// A person at the machine.
+    Person,
+}
+
+/// Treatment of every node in a maintenance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeTreatment {
+    /// Its mark meanwhile.
+    pub mark: NodeMark,
+    /// Its maintenance.
+    pub work: NodeWork,
+    /// Whether the maintenance reboots it.
+    pub boots: Boots,
+    /// Place of its instances afterwards.
+    pub returns: Return,
+    /// True if the operator has a command that checks its health.
+    pub checks_health: bool,
+}
+
+/// A batch of nodes, with the instances that must be elsewhere while the nodes are down.
+#[derive(Debug, Clone, Copy)]
+pub struct Batch<'p> {
+    /// The cluster now.
+    pub cluster: &'p Cluster,
+    /// The nodes.
+    pub nodes: &'p [NodeIdx],
+    /// The instances that have to leave, other than by a change of roles.
+    pub moved: &'p [MovedMeanwhile],
+    /// True if all instances on the nodes are stopped meanwhile.
+    pub stops_all: bool,
+}
+
+/// Instances that an earlier batch has moved or stopped, and where they belong.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Strays {
+    /// Instances away from home, with their placements before the maintenance.
+    pub moved: Vec<(InstanceIdx, Placement)>,
+    /// Instances that were stopped.
+    pub stopped: Vec<InstanceIdx>,
+}
+
+/// Way in which an open batch is brought to an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closing {
+    /// The nodes were maintained: they are waited for and checked before they are used again.
+    Finish,
+    /// The nodes were not maintained: they are only put back into use.
+    CallOff,
+}
+
+impl Batch<'_> {
+    /// All steps of the batch.
+    ///
+    /// # Errors
+    /// If a name is not valid in Ganeti.
+    pub fn work(&self, treatment: &NodeTreatment) -> Result<Work, Impossible> {
+        let Batch { cluster, nodes, moved, stops_all } = *self;
+        let maintained = Maintained::of(cluster, nodes, moved, stops_all);
+        let mut work = Builder::default();
+        let named = || names(cluster, nodes);
+        work.nodes(&Task::Drain, named(), |node| vec![Opcode::set_drained(node, true)]);
+        work.instances(cluster, &Task::Stop, &maintained.stopped(), Opcode::shutdown);
+        work.free_moves(cluster, &maintained.away());
+        if treatment.mark == NodeMark::Offline {
+            work.nodes(&Task::SetOffline, named(), |node| vec![Opcode::set_offline(node, true)]);
+        }
+        match treatment.work {
+            NodeWork::Command => work.nodes(&Task::Maintain(treatment.boots), named(), |_| Vec::new()),
+            NodeWork::Oob => {
+                work.nodes(&Task::Reboot, named(), |node| vec![Opcode::power(node, PowerCommand::PowerCycle)])
+            }
+            NodeWork::Person => work.nodes(&Task::AwaitPerson, named(), |_| Vec::new()),
+        }
+        let runs = |instance: &&Instance| instance.status.is_running();
+        let affected: Vec<&Instance> = maintained.instances().filter(runs).collect();
+        let back = if treatment.returns == Return::Home { maintained.back() } else { Vec::new() };
+        Reentry {
+            cluster,
+            nodes,
+            treatment,
+            waits_for: Some(treatment.boots),
+            split: &maintained.split(),
+            back: &back,
+            started: &maintained.stopped(),
+            affected: &affected,
+        }
+        .plan(&mut work);
+        work.finish()
+    }
+}
+
+impl Strays {
+    /// The steps that end an open batch of these nodes. Strays that run elsewhere come home only if `treatment` says
+    /// so, or if the batch is called off.
+    ///
+    /// # Errors
+    /// If a name is not valid in Ganeti.
+    pub fn work(
+        &self,
+        cluster: &Cluster,
+        nodes: &[NodeIdx],
+        closing: Closing,
+        treatment: &NodeTreatment,
+    ) -> Result<Work, Impossible> {
+        let mut work = Builder::default();
+        let uses = |instance: &Instance| instance.nodes().any(|node| nodes.contains(&node));
+        let running = cluster.instances.iter().filter(|instance| instance.status.is_running());
+        let split: Vec<&Instance> =
+            running.filter(|instance| instance.template.has_secondary() && uses(instance)).collect();
+        let returns = closing == Closing::CallOff || treatment.returns == Return::Home;
+        let home =
+            |(instance, home): &(InstanceIdx, Placement)| homecoming(cluster.instance(*instance), *home);
+        let back: Vec<Step> = if returns { self.moved.iter().filter_map(home).collect() } else { Vec::new() };
+        let instances = |list: Vec<InstanceIdx>| -> Vec<&Instance> {
+            list.into_iter().map(|instance| cluster.instance(instance)).collect()
+        };
+        let mut affected: Vec<InstanceIdx> = self.moved.iter().map(|(instance, _)| *instance).collect();
+        affected.extend(&self.stopped);
+        affected.extend(split.iter().map(|instance| instance.idx));
+        affected.sort_unstable();
+        affected.dedup();
+        affected.retain(|instance| {
+            self.stopped.contains(instance) || cluster.instance(*instance).status.is_running()
+        });
+        let finishes = closing == Closing::Finish;
+        Reentry {
+            cluster,
+            nodes,
+            treatment: &NodeTreatment { checks_health: treatment.checks_health && finishes, ..*treatment },
+            waits_for: finishes.then_some(treatment.boots),
+            split: if finishes { &split } else { &[] },
+            back: &back,
+            started: &instances(self.stopped.clone()),
+            affected: &instances(affected),
+        }
+        .plan(&mut work);
+        work.finish()
+    }
+}
+
+/// The return of nodes, and of their instances, into use.
+struct Reentry<'p> {
+    cluster: &'p Cluster,
+    nodes: &'p [NodeIdx],
+    treatment: &'p NodeTreatment,
+    /// Whether the nodes are waited for, and with new boot IDs.
+    waits_for: Option<Boots>,
+    /// Running instances with a copy of their disks on the nodes.
+    split: &'p [&'p Instance],
+    back: &'p [Step],
+    started: &'p [&'p Instance],
+    /// Instances that must run in the end.
+    affected: &'p [&'p Instance],
+}
+
+impl Reentry<'_> {
+    fn plan(&self, work: &mut Builder) {
+        let Reentry { cluster, nodes, treatment, split, back, started, .. } = *self;
+        let named = || names(cluster, nodes);
+        let is_offline = treatment.mark == NodeMark::Offline;
+        if is_offline {
+            if self.waits_for.is_some() {
+                // A dry run finds out whether the node answers, as Ganeti does not ask offline nodes for anything.
+                work.nodes(&Task::Await, named(), |_| Vec::new());
+            }
+            work.nodes(&Task::SetOnline, named(), |node| vec![Opcode::set_offline(node, false)]);
+        }
+        if let Some(boots) = self.waits_for {
+            work.nodes(&Task::AwaitBack(boots), named(), |_| Vec::new());
+        }
+        // The disks of a stopped instance are not in use, so they are resynchronised after its start.
+        let is_started = |instance: &&&Instance| started.iter().any(|other| other.idx == instance.idx);
+        let (later, now): (Vec<&Instance>, Vec<&Instance>) = split.iter().partition(is_started);
+        work.instances(cluster, &Task::Resync, &now, Opcode::resync);
+        if treatment.checks_health {
+            work.nodes(&Task::CheckHealth, named(), |_| Vec::new());
+        }
+        if !is_offline {
+            work.nodes(&Task::Undrain, named(), |node| vec![Opcode::set_drained(node, false)]);
+        }
+        work.free_moves(cluster, back);
+        work.instances(cluster, &Task::Start, started, Opcode::startup);
+        work.instances(cluster, &Task::Resync, &later, Opcode::resync);
+        for node in nodes {
+            let name = cluster.node(*node).spec.name.clone();
+            work.nodes(&Task::CheckCluster(self.to_run_after(*node)), [name], |_| Vec::new());
+        }
+    }
+
+    /// Names of the instances that the check after a node asks for: each instance is checked after the first of its
+    /// nodes in the batch, or after the first node of all.
+    fn to_run_after(&self, node: NodeIdx) -> Vec<String> {
+        let first = |instance: &Instance| {
+            self.nodes.iter().copied().find(|node| instance.nodes().any(|other| other == *node))
+        };
+        let its = self
+            .affected
+            .iter()
+            .filter(|instance| first(instance).or_else(|| self.nodes.first().copied()) == Some(node));
+        its.map(|instance| instance.name.clone()).collect()
+    }
+}
+
+/// The move of an instance to its placement before the maintenance; `None` if it is there.
+fn homecoming(instance: &Instance, home: Placement) -> Option<Step> {
+    let plain = |place: Placement| Placement {
+        secondary: place.secondary.filter(|_| instance.template.has_secondary()),
+        ..place
+    };
+    let (from, to) = (plain(instance.placement()), plain(home));
+    let mv = leading(from, to)?;
+    Some(Step { instance: instance.idx, mv, from, to, score: 0.0, concession: Concession::None })
+}
+
+fn names(cluster: &Cluster, nodes: &[NodeIdx]) -> Vec<String> {
+    nodes.iter().map(|node| cluster.node(*node).spec.name.clone()).collect()
+}
