@@ -14,6 +14,7 @@ fn options() -> impl Strategy<Value = RollingOptions> {
         full_evacuation: c,
         migrate_shared: d,
         honour_run_state: e,
+        ..RollingOptions::default()
     })
 }
 

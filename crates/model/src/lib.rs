@@ -2,6 +2,7 @@
 //!
 //! * [`score`]: score of a placement. [`Board`](score::Board) computes it in the reference's order of operations, to
 //!   the last bit.
+//! * [`outage`]: rules on which nodes can be down together.
 //! * [`redundancy`]: survival of lost nodes.
 
 #![deny(missing_docs)]
@@ -27,6 +28,7 @@ mod node_reserve;
 mod node_set;
 pub mod number;
 mod obstacle;
+pub mod outage;
 mod peers;
 mod placement;
 mod policy;

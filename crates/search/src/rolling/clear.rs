@@ -119,11 +119,7 @@ impl<'a> ClearGround<'a> {
 
     /// Returns true if a primary must leave before its node goes down.
     fn leaves(&self, instance: InstanceIdx) -> bool {
-        let instance = self.cluster.instance(instance);
-        if instance.template.has_secondary() || self.options.is_stopped_and_ignored(instance) {
-            return false;
-        }
-        !(self.options.ignore_non_redundant && self.options.is_non_redundant(instance))
+        self.options.must_leave(self.cluster.instance(instance))
     }
 
     /// Moves a primary. An instance that migrates goes to the node with most room left under all rules, any

@@ -1,11 +1,11 @@
-//! Placement of instances while nodes are cleared. Only impossible moves are forbidden, so reserves are not
-//! updated and conflicts not counted.
+//! Placement of instances while nodes are cleared. For plain plans only impossible moves are forbidden, so reserves are
+//! not updated. Conflicts of tags are never counted.
 
 use std::collections::BTreeSet;
 
 use htools_model::{
-    Cluster, DiskCheck, Draft, Instance, InstanceIdx, Ledger, Mark, Mib, MovedMeanwhile, NodeIdx, Placement,
-    Strictness, TagArrival,
+    Cluster, DiskCheck, Draft, Instance, InstanceIdx, Ledger, Mark, Mib, MovedMeanwhile, Node, NodeIdx,
+    Placement, Rule, Strictness, TagArrival,
 };
 
 /// The cluster with some instances moved.
@@ -14,13 +14,30 @@ pub(crate) struct Layout<'a> {
     start: &'a Cluster,
     draft: Draft,
     beginning: Mark,
+    /// True if memory reserves are updated with every move.
+    keeps_reserves: bool,
 }
 
 impl<'a> Layout<'a> {
     pub(crate) fn of(start: &'a Cluster) -> Layout<'a> {
         let mut draft = Draft::of(start);
         let beginning = draft.mark();
-        Layout { start, draft, beginning }
+        Layout { start, draft, beginning, keeps_reserves: false }
+    }
+
+    /// The same with reserves that are updated with every move.
+    pub(crate) fn with_reserves(start: &'a Cluster) -> Layout<'a> {
+        Layout { keeps_reserves: true, ..Layout::of(start) }
+    }
+
+    /// The beginning, to undo everything.
+    pub(crate) fn beginning(&self) -> Mark {
+        self.beginning
+    }
+
+    /// A node in its present state.
+    pub(crate) fn node(&self, node: NodeIdx) -> &Node {
+        self.draft.node(node)
     }
 
     pub(crate) fn mark(&mut self) -> Mark {
@@ -85,30 +102,48 @@ impl<'a> Layout<'a> {
     pub(crate) fn move_secondary(&mut self, instance: InstanceIdx, target: NodeIdx) -> bool {
         let from = self.place(instance);
         let Some(old) = from.secondary else { return false };
-        let node = self.draft.node(target);
-        let Some(new) = self.with_secondary(instance, target, &node.state.ledger) else { return false };
+        let Some(new) = self.secondary_offer(instance, target) else { return false };
         let left = self.without_secondary(instance, old);
         self.enter(instance, Placement { secondary: Some(target), ..from }, [(old, left), (target, new)]);
         true
     }
 
+    /// The ledger of a node with one more secondary; `None` if a rule forbids it.
+    pub(crate) fn secondary_offer(&self, instance: InstanceIdx, target: NodeIdx) -> Option<Ledger> {
+        let primary = self.place(instance).primary;
+        let before = &self.draft.node(target).state.ledger;
+        self.with_secondary(instance, (target, before), primary, Strictness::Forced).ok()
+    }
+
     /// Swaps the roles of an instance's nodes, if possible.
     pub(crate) fn fail_over(&mut self, instance: InstanceIdx) -> bool {
+        self.try_fail_over(instance, [Strictness::Forced; 2]).is_ok()
+    }
+
+    /// Swaps the roles of an instance's nodes under the rules for its new primary and its new secondary node.
+    ///
+    /// # Errors
+    /// The rule that forbids it.
+    pub(crate) fn try_fail_over(
+        &mut self,
+        instance: InstanceIdx,
+        [primary_rules, secondary_rules]: [Strictness; 2],
+    ) -> Result<(), Rule> {
         let from = self.place(instance);
-        let Some(secondary) = from.secondary else { return false };
+        let Some(secondary) = from.secondary else { return Err(Rule::NotMirrored) };
         let (moved, tags) = (self.draft.instance(instance), TagArrival::default());
         let runs = self.without_secondary(instance, secondary).add_primary(
             &self.draft.node(secondary).spec,
             moved,
             moved.location_score,
             tags,
-            Strictness::Forced,
-        );
-        let keeps = self.with_secondary(instance, from.primary, &self.without_primary(instance));
-        let (Ok(runs), Some(keeps)) = (runs, keeps) else { return false };
+            primary_rules,
+        )?;
+        let left = self.without_primary(instance);
+        let keeps = self.with_secondary(instance, (from.primary, &left), secondary, secondary_rules)?;
         let to = Placement { primary: secondary, secondary: Some(from.primary) };
         self.enter(instance, to, [(from.primary, keeps), (secondary, runs)]);
-        true
+        Ok(())
     }
 
     fn without_primary(&self, instance: InstanceIdx) -> Ledger {
@@ -118,15 +153,25 @@ impl<'a> Layout<'a> {
     }
 
     fn without_secondary(&self, instance: InstanceIdx, node: NodeIdx) -> Ledger {
-        let node = self.draft.node(node);
-        let ledger = &node.state.ledger;
-        ledger.remove_secondary(&node.spec, self.draft.instance(instance), ledger.reserve())
+        let Node { spec, state } = self.draft.node(node);
+        let leaving = self.draft.instance(instance);
+        let left =
+            if self.keeps_reserves { state.reserve_without(spec, leaving).0 } else { state.ledger.reserve() };
+        state.ledger.remove_secondary(spec, leaving, left)
     }
 
-    fn with_secondary(&self, instance: InstanceIdx, node: NodeIdx, before: &Ledger) -> Option<Ledger> {
-        let (moved, spec) = (self.draft.instance(instance), &self.draft.node(node).spec);
-        // Reserved memory matters to soft rules only.
-        before.add_secondary(spec, moved, Mib::ZERO, Strictness::Forced, DiskCheck::Needed).ok()
+    /// The ledger of a node, given without the instance, once the node is the secondary beside `primary`.
+    fn with_secondary(
+        &self,
+        instance: InstanceIdx,
+        (node, before): (NodeIdx, &Ledger),
+        primary: NodeIdx,
+        rules: Strictness,
+    ) -> Result<Ledger, Rule> {
+        let (moved, Node { spec, state }) = (self.draft.instance(instance), self.draft.node(node));
+        // Without reserves the amount matters to soft rules only.
+        let peer = if self.keeps_reserves { state.peers.get(primary) } else { Mib::ZERO };
+        before.add_secondary(spec, moved, peer, rules, DiskCheck::Needed)
     }
 
     fn enter(&mut self, instance: InstanceIdx, to: Placement, after: [(NodeIdx, Ledger); 2]) {

@@ -3,17 +3,21 @@
 //! Two nodes are neighbours in a `graph` if one must run the other's instances. A `colour`ing gives classes
 //! without neighbours. Each class is divided until its nodes can be `clear`ed together of the instances that
 //! would not survive.
+//!
+//! [`safe`] plans obey more rules. They also divide the work if the cluster is in any state.
 
 pub(crate) mod clear;
 pub mod colour;
 pub mod graph;
 mod layout;
+pub mod safe;
 
 use clear::{ClearGround, ClearingScope};
 use colour::{Algorithm, Colouring};
 use graph::ConflictGraph;
 use htools_model::{Cluster, Instance, InstanceIdx, Mirroring, MovedMeanwhile, NodeIdx, RunStatus};
 use layout::Layout;
+use std::num::NonZeroUsize;
 
 /// Options of a maintenance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,6 +33,11 @@ pub struct RollingOptions {
     pub migrate_shared: bool,
     /// Stopped instances need no other node, unless all data must leave.
     pub honour_run_state: bool,
+    /// Most nodes of the cluster that are down at once. Only [`safe`] plans obey it.
+    pub max_down: Option<NonZeroUsize>,
+    /// Nodes that stay up keep room for all instances that they take, and stay safe against the loss of another node
+    /// (N+1). Only [`safe`] plans obey it.
+    pub keeps_redundancy: bool,
 }
 
 impl RollingOptions {
@@ -40,6 +49,19 @@ impl RollingOptions {
     /// Returns true if the instance can run on any node of the group.
     fn migrates_shared(&self, instance: &Instance) -> bool {
         self.migrate_shared && instance.template.mirroring() == Mirroring::External
+    }
+
+    /// Returns true if an instance without a secondary must leave before its node goes down.
+    fn must_leave(&self, instance: &Instance) -> bool {
+        if instance.template.has_secondary() || self.is_stopped_and_ignored(instance) {
+            return false;
+        }
+        !(self.ignore_non_redundant && self.is_non_redundant(instance))
+    }
+
+    /// Returns true if an instance with a secondary must fail over before its primary node goes down.
+    fn must_fail_over(&self, instance: &Instance) -> bool {
+        self.full_evacuation || (!self.offline_maintenance && !is_stopped(instance))
     }
 
     /// Returns true if the instance is stopped and so not in the way.

@@ -2,16 +2,23 @@
 //!
 //! For each group, instances leave, the nodes are rebooted, disks are resynchronised, and the instances come back. The
 //! master node, on which the commands run, must be rebooted by a person after all other nodes of its group.
+//!
+//! [`RollingBound`] bounds the number of groups and the duration from below.
+
+mod bound;
+mod times;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::back::leading;
-use super::command;
-use super::names::Impossible;
-use super::opcode::{Opcode, PowerCommand};
-use super::shell::Line;
-use super::work::{Builder, Task, Work};
+pub use self::bound::{BatchProof, RollingBound, RollingFigures, RollingGap};
+pub use self::times::{OutageTime, outage_times};
+use crate::back::leading;
+use crate::command;
+use crate::names::Impossible;
+use crate::opcode::{Opcode, PowerCommand};
+use crate::shell::Line;
+use crate::work::{Builder, Task, Work};
 use htools_model::{
     Cluster, Concession, Instance, InstanceIdx, Move, MovedMeanwhile, NodeIdx, Placement, Step,
 };
