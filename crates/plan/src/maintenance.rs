@@ -80,6 +80,8 @@ pub struct Batch<'p> {
     pub moved: &'p [MovedMeanwhile],
     /// True if all instances on the nodes are stopped meanwhile.
     pub stops_all: bool,
+    /// Instances that an earlier attempt has left away from these nodes.
+    pub strays: &'p Strays,
 }
 
 /// Instances that an earlier batch has moved or stopped, and where they belong.
@@ -106,13 +108,14 @@ impl Batch<'_> {
     /// # Errors
     /// If a name is not valid in Ganeti.
     pub fn work(&self, treatment: &NodeTreatment) -> Result<Work, Impossible> {
-        let Batch { cluster, nodes, moved, stops_all } = *self;
+        let Batch { cluster, nodes, moved, stops_all, strays } = *self;
         let maintained = Maintained::of(cluster, nodes, moved, stops_all);
+        let away = maintained.away();
         let mut work = Builder::default();
         let named = || names(cluster, nodes);
         work.nodes(&Task::Drain, named(), |node| vec![Opcode::set_drained(node, true)]);
         work.instances(cluster, &Task::Stop, &maintained.stopped(), Opcode::shutdown);
-        work.free_moves(cluster, &maintained.away());
+        work.free_moves(cluster, &away);
         if treatment.mark == NodeMark::Offline {
             work.nodes(&Task::SetOffline, named(), |node| vec![Opcode::set_offline(node, true)]);
         }
@@ -123,9 +126,20 @@ impl Batch<'_> {
             }
             NodeWork::Person => work.nodes(&Task::AwaitPerson, named(), |_| Vec::new()),
         }
+        let mut back = Vec::new();
+        if treatment.returns == Return::Home {
+            back = maintained.back();
+            let others = strays.moved.iter().filter(|(one, _)| away.iter().all(|step| step.instance != *one));
+            back.extend(others.filter_map(|(one, home)| homecoming(cluster.instance(*one), *home)));
+        }
+        let mut started = maintained.stopped();
+        started.extend(strays.stopped.iter().map(|one| cluster.instance(*one)));
         let runs = |instance: &&Instance| instance.status.is_running();
-        let affected: Vec<&Instance> = maintained.instances().filter(runs).collect();
-        let back = if treatment.returns == Return::Home { maintained.back() } else { Vec::new() };
+        let mut affected: Vec<&Instance> = maintained.instances().filter(runs).collect();
+        affected.extend(strays.moved.iter().map(|(one, _)| cluster.instance(*one)).filter(runs));
+        affected.extend(strays.stopped.iter().map(|one| cluster.instance(*one)));
+        affected.sort_by_key(|instance| instance.idx);
+        affected.dedup_by_key(|instance| instance.idx);
         Reentry {
             cluster,
             nodes,
@@ -133,7 +147,7 @@ impl Batch<'_> {
             waits_for: Some(treatment.boots),
             split: &maintained.split(),
             back: &back,
-            started: &maintained.stopped(),
+            started: &started,
             affected: &affected,
         }
         .plan(&mut work);

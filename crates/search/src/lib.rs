@@ -9,6 +9,7 @@
 //! - [`squeeze`] decides which nodes can be switched off and which must be switched on again.
 //! - [`groups`] moves instances between groups.
 //! - [`rolling`] divides the nodes into groups that can be down together.
+//! - [`maintenance`] plans the next batch of a rolling maintenance that is carried out.
 //! - [`repair`] decides which broken instances can be repaired, and how.
 //! - [`health`] reports problems, the effect of balancing on them, and the consequences of losing nodes.
 //! - [`why`] has the types in which all of them give the reasons against a change.
@@ -22,6 +23,7 @@ pub mod fill;
 pub mod groups;
 pub mod health;
 mod limits;
+pub mod maintenance;
 pub mod moves;
 pub mod parallel;
 pub mod place;

@@ -7,7 +7,7 @@ use crate::execute::{Report, StepState};
 use crate::tools::output::Output;
 
 /// Names the instances that may be half migrated, with their cleanup commands; empty if there are none.
-pub(super) fn lines(header: &Header, report: &Report, journal: &Path) -> Vec<String> {
+pub(in crate::tools) fn lines(header: &Header, report: &Report, journal: &Path) -> Vec<String> {
     let commands = report.cleanup();
     let first = match commands.len() {
         0 => return Vec::new(),

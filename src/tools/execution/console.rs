@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::thread;
@@ -32,7 +33,7 @@ use crate::tools::scarcity;
 const LEFT: i32 = 2;
 
 /// The surroundings of a run started from a command line.
-pub(super) struct Console<'a> {
+pub(in crate::tools) struct Console<'a> {
     output: &'a mut Output,
     work: &'a Work,
     signals: &'a Signals,
@@ -48,6 +49,8 @@ pub(super) struct Console<'a> {
     /// Data that finished steps have copied, and the total of all steps: memory and disks.
     moved: Mib,
     to_move: Mib,
+    /// Positions of the steps of this run in the plan: all, or those of one batch of a maintenance.
+    part: Range<usize>,
     /// Jobs already reported as running. Ganeti queues a job again between two opcodes, so its status can return to
     /// running.
     seen_running: HashSet<JobId>,
@@ -66,7 +69,7 @@ impl<'a> Console<'a> {
     ///
     /// # Errors
     /// If the event file cannot be opened.
-    pub(super) fn begin(
+    pub(in crate::tools) fn begin(
         work: &'a Work,
         stage: &ExecutionStage<'a>,
         output: &'a mut Output,
@@ -96,13 +99,23 @@ impl<'a> Console<'a> {
             failed: 0,
             moved: Mib::ZERO,
             to_move: memory + disk,
+            part: 0..work.steps.len(),
             seen_running: HashSet::new(),
             began,
         })
     }
 
+    /// Limits the display to one batch of a maintenance.
+    pub(in crate::tools) fn part(mut self, part: Range<usize>) -> Console<'a> {
+        self.bar.set_length(u64::try_from(part.len()).unwrap_or(u64::MAX));
+        let steps = self.work.steps[part.clone()].iter().map(data_of);
+        self.to_move = steps.map(|(memory, disk)| memory + disk).sum();
+        self.part = part;
+        self
+    }
+
     /// Writes a line about the run to standard error, if progress is reported.
-    pub(super) fn note(&mut self, text: &str) {
+    pub(in crate::tools) fn note(&mut self, text: &str) {
         if self.talkative {
             self.error_line(text);
         }
@@ -120,14 +133,15 @@ impl<'a> Console<'a> {
     }
 
     /// Ends the display. If some steps are not done, lists the state of each step and the advice in `way_out`.
-    pub(super) fn finish(&mut self, report: &Report, way_out: &[String]) {
+    pub(in crate::tools) fn finish(&mut self, report: &Report, way_out: &[String]) {
         self.bar.finish_and_clear();
         let took = self.began.elapsed().as_secs();
-        let done = report.count(&[StepState::Done]);
-        if done == report.steps.len() {
+        let steps = &report.steps[self.part.clone()];
+        let done = steps.iter().filter(|step| step.state == StepState::Done).count();
+        if done == steps.len() {
             self.note(&format!("All {done} steps are done, in {took} s"));
         } else {
-            for line in table(self.work, report) {
+            for line in table(self.work, report, self.part.clone()) {
                 self.error_line(&line);
             }
             way_out.iter().for_each(|line| self.error_line(line));
@@ -213,7 +227,7 @@ impl<'a> Console<'a> {
         }
         let done = usize::try_from(self.bar.position()).unwrap_or(usize::MAX);
         let begun = done.saturating_add(self.running + self.failed);
-        let waiting = self.work.steps.len().saturating_sub(begun);
+        let waiting = self.part.len().saturating_sub(begun);
         self.bar.set_message(counts(self.running, waiting, self.failed) + &copied(self.moved, self.to_move));
     }
 }
@@ -305,16 +319,18 @@ fn bar(steps: usize, shown: bool) -> ProgressBar {
 }
 
 /// State of each step, one line per step.
-fn table(work: &Work, report: &Report) -> Vec<String> {
-    let width = work.steps.iter().map(|step| step.title().chars().count()).max().unwrap_or(0);
+fn table(work: &Work, report: &Report, part: Range<usize>) -> Vec<String> {
+    let begin = part.start;
+    let steps = &work.steps[part.clone()];
+    let width = steps.iter().map(|step| step.title().chars().count()).max().unwrap_or(0);
     let row = |(at, (step, report)): (usize, (&WorkStep, &StepReport))| {
         let state = report.message.as_ref().map_or_else(
             || report.state.as_str().to_owned(),
             |why| format!("{}: {why}", report.state.as_str()),
         );
-        format!("  {:3}. {:width$} {state}", at + 1, step.title())
+        format!("  {:3}. {:width$} {state}", begin + at + 1, step.title())
     };
-    let rows = work.steps.iter().zip(&report.steps).enumerate().map(row);
+    let rows = steps.iter().zip(&report.steps[part]).enumerate().map(row);
     std::iter::once("Steps:".to_owned()).chain(rows).collect()
 }
 

@@ -34,7 +34,8 @@ pub(super) use resume::{resume, resume_with, tell_cut_off};
 pub(super) use saving::{PlanToSave, options_of, save_plan};
 pub(super) use undoing::take_back;
 
-use console::Console;
+pub(super) use cleanup::lines as cleanup_lines;
+pub(super) use console::Console;
 
 use super::ExitStatus;
 use super::options::{ExecutionOptions, LoadOptions, SourceOptions, TypedOption};

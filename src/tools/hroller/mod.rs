@@ -1,9 +1,15 @@
 //! `hroller`: rolling reboot of a cluster, by groups of nodes that can be down together.
 
+mod maintain;
+mod master;
+mod options;
 mod run;
+mod site;
 
+use self::options::*;
 use super::cli::option::ArgumentKind::Text;
 use super::cli::{Heading, OptionDef, Spec, example};
+use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
 use super::options::pace::*;
 use super::options::*;
@@ -18,6 +24,7 @@ pub(crate) struct HrollerOptions {
     pub execution: ExecutionOptions,
     pub limits: LimitOptions,
     pub rolling: RollingOptions,
+    pub maintain: MaintainOptions,
     pub skip_non_redundant: bool,
     /// Only nodes with at least one of these tags; none for all nodes.
     pub node_tags: Option<Vec<String>>,
@@ -26,7 +33,11 @@ pub(crate) struct HrollerOptions {
     pub force: bool,
 }
 
-tool_options!(HrollerOptions { execution: ExecutionOptions, limits: LimitOptions });
+tool_options!(HrollerOptions {
+    execution: ExecutionOptions,
+    limits: LimitOptions,
+    maintain: MaintainOptions
+});
 
 /// Name, purpose and options.
 pub(crate) const SPEC: Spec<HrollerOptions> = Spec {
@@ -37,6 +48,7 @@ pub(crate) const SPEC: Spec<HrollerOptions> = Spec {
         example("hroller -L", "plan the reboot of all nodes"),
         example("hroller -L -G rack1 --print-moves", "plan one group, with its moves"),
         example("hroller -L -Creboot.sh", "write the commands as a script"),
+        example("hroller -L -X --node-command 'ssh {node} reboot'", "reboot all nodes, batch after batch"),
     ],
     options: &[
         &[LUXI, MASTER],
@@ -111,26 +123,69 @@ pub(crate) const SPEC: Spec<HrollerOptions> = Spec {
             .says("show the commands, or write them to FILE")
             .more("FILE becomes a script.")
             .added(),
+        &MAX_DOWN,
+        &EXEC
+            .says("carry the maintenance out, batch after batch")
+            .more("It needs --luxi or --master.")
+            .added(),
+        &[
+            NODE_COMMAND,
+            REBOOT_BY,
+            WAIT_FOR_OPERATOR,
+            NO_REBOOT,
+            SKIP_WHEN,
+            ONLY_WHEN,
+            HEALTH_COMMAND,
+            MASTER_COMMAND,
+            SKIP_MASTER,
+            CANARY,
+            SOAK,
+            ON_NODE_FAILURE,
+            MARK,
+            RETURN,
+            COMMAND_TIMEOUT,
+            CHECK_TIMEOUT,
+        ],
+        &[BOOT_TIMEOUT, YES, JOURNAL, RESUME, JSON_EVENTS],
+        &[MAX_PARALLEL, MAX_OUT_PER_NODE, MAX_IN_PER_NODE, MAX_SYNCS, MAX_PER_GROUP],
+        &WINDOW,
+        &[REASON.added(), PRIORITY.added()],
+        &METRICS,
         &[JSON, REPORT],
         &PRINT_PLAN
             .says("show the reboots' graph: what waits for what, and how long it takes")
             .more("json, dot and svg, a time table, are all that is printed then."),
         &SPEEDS,
+        &REBOOT_TIME,
         &THREADS,
         &LAST,
     ],
     ..Spec::PLAIN
 };
 
-pub(crate) fn run(options: HrollerOptions) -> anyhow::Result<ExitStatus> {
-    execution::check_pace(&options.execution, &options.output)?;
-    ahead::files(&options.output, &["original"])?;
+pub(crate) fn run(mut options: HrollerOptions) -> anyhow::Result<ExitStatus> {
+    // A maintenance is always carried out as a stream.
+    options.execution.stream = options.execution.exec || options.execution.resume.is_some();
     let mut output = Output::standard();
-    let mut cluster = source::load(&options.load, &mut output)?;
-    let result = run::run(&options, &mut cluster, &mut output);
-    // output before an error must not be lost
-    output.flush()?;
-    result
+    let cluster = source::cluster_label(&options.load.source);
+    metered(SPEC.name, &options.output, cluster, &mut output, by_status, |output| {
+        let result = plan_or_resume(&options, output);
+        // output before an error must not be lost
+        output.flush()?;
+        result
+    })
+}
+
+fn plan_or_resume(options: &HrollerOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    maintain::check(options)?;
+    execution::check_pace(&options.execution, &options.output)?;
+    if let Some(journal) = &options.execution.resume {
+        return maintain::resume(options, journal, output);
+    }
+    ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
+    ahead::files(&options.output, &["original"])?;
+    let mut cluster = source::load(&options.load, output)?;
+    run::run(options, &mut cluster, output)
 }
 
 #[cfg(test)]

@@ -4,11 +4,14 @@ use std::io::{self, IsTerminal};
 
 use anyhow::{anyhow, bail};
 
-use super::{ExitStatus, HrollerOptions, SPEC};
+use super::site::{self, Needless};
+use super::{ExitStatus, HrollerOptions, SPEC, maintain};
+use crate::execute::maintenance::LeftNode;
 use crate::load::merge::apply_node_options;
 use crate::load::text::writer::whole_cluster_text;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
+use crate::plan::rolling::outage_times;
 use crate::plan::rolling::{Reboots, SCRIPT_TITLE};
 use crate::plan::shell;
 use crate::report;
@@ -17,7 +20,9 @@ use crate::report::form::json;
 use crate::report::rolling::html::RollingReport;
 use crate::report::rolling::text::{graph_line, moves, node_names, statistics_line};
 use crate::report::timetable::Timetable;
-use crate::search::rolling::{Conflicts, NoPlan, Part, is_stopped};
+use crate::search::maintenance::stays_up;
+use crate::search::rolling::safe::SafePlanner;
+use crate::search::rolling::{Conflicts, NoPlan, Part, RollingOptions, is_stopped};
 use crate::tools::hint::WithHint;
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
@@ -40,7 +45,7 @@ pub(super) fn run(
     if let Some((prefix, content)) = as_read {
         output.error_line(&save(prefix, "original", "before hroller run", &content)?)?;
     }
-    let selected = select(options, cluster)?;
+    let selected = needy(options, cluster, select(options, cluster)?, output)?;
     check_running(options, cluster, &selected, output)?;
     let level = options.load.verbosity;
     let refused = |why| no_plan(cluster, why, level > 1 || io::stderr().is_terminal());
@@ -48,7 +53,11 @@ pub(super) fn run(
     if level > 2 && !options.output.json && !options.execution.prints_document() {
         output.line(&graph_line(&conflicts.graph))?;
     }
-    let parts = conflicts.plan(cluster, &options.rolling).map_err(refused)?;
+    let parts = if options.execution.exec || options.rolling.max_down.is_some() {
+        safe_plan(options, cluster, &selected, output)?
+    } else {
+        conflicts.plan(cluster, &options.rolling).map_err(refused)?
+    };
     let shown = if options.one_step_only { &parts[..parts.len().min(1)] } else { &parts[..] };
     let is_planned =
         options.output.json || options.output.commands.is_some() || options.output.report.is_some();
@@ -91,7 +100,54 @@ pub(super) fn run(
     if options.execution.print_plan.is_some() {
         execution::shown(&options.execution, &reboots.work, options.output.json, output)?;
     }
+    if options.execution.exec {
+        let mut nodes: Vec<NodeIdx> = shown.iter().flat_map(|part| part.nodes.iter().copied()).collect();
+        nodes.sort_unstable();
+        return maintain::carry_out(options, cluster, &nodes, shown.len(), output);
+    }
     Ok(ExitStatus::Success)
+}
+
+/// The selected nodes that need maintenance by the operator's commands.
+fn needy(
+    options: &HrollerOptions,
+    cluster: &Cluster,
+    mut selected: Vec<NodeIdx>,
+    output: &mut Output,
+) -> anyhow::Result<Vec<NodeIdx>> {
+    let terms = maintain::terms(options, cluster, &selected);
+    let Needless { left, warnings } = site::needless(&terms, &terms.nodes);
+    warnings.iter().try_for_each(|warning| output.error_line(&format!("Warning: {warning}")))?;
+    for LeftNode { node, why } in &left {
+        output.error_line(&format!("{}: {why}", shown_name(node)))?;
+    }
+    let is_left = |node: &NodeIdx| left.iter().any(|left| left.node == cluster.node(*node).spec.name);
+    selected.retain(|node| !is_left(node));
+    Ok(selected)
+}
+
+/// The plan by which nodes are maintained: those that stay up keep their redundancy.
+fn safe_plan(
+    options: &HrollerOptions,
+    cluster: &Cluster,
+    selected: &[NodeIdx],
+    output: &mut Output,
+) -> anyhow::Result<Vec<Part>> {
+    let rolling = RollingOptions { keeps_redundancy: true, ..options.rolling };
+    let planner = SafePlanner::new(cluster, selected, &rolling, 0)?;
+    let alone = planner.alone().iter().map(|part| (&part.nodes[..], &part.moves[..]));
+    let rates = execution::rates(&options.execution)?;
+    let limits = options.execution.limits;
+    let times = outage_times(cluster, alone, rolling.offline_maintenance, &rates, limits, 0.0)?;
+    let plan = planner.plan(&times.iter().map(|time| time.least).collect::<Vec<_>>());
+    for out in &plan.left_out {
+        let name = shown_name(&cluster.node(out.node).spec.name).to_string();
+        output.error_line(&format!("Warning: {name} is left out: {}", stays_up(cluster, out)))?;
+    }
+    if plan.parts.is_empty() {
+        bail!("no node can be down while the others keep their redundancy");
+    }
+    Ok(plan.parts)
 }
 
 /// Checks that there is exactly one master. With `--force`, none is enough.

@@ -21,12 +21,14 @@ const FAULTY: u64 = 4;
 const SYNCING: u64 = 2;
 
 /// State of disks, as far as it could be found out.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct DiskSurvey {
     /// Faults, by the full names of instances.
     pub faults: HashMap<String, DiskFault>,
     /// Full names of the instances whose state is unknown.
     pub unknown: Vec<String>,
+    /// Full names of the instances with disks that are being resynchronised, and how far that is, in per cent.
+    pub syncing: HashMap<String, f64>,
 }
 
 /// Asks for the state of the disks of instances. Instances that have not answered by the time limit count as unknown,
@@ -74,6 +76,7 @@ pub fn survey(
         let answers =
             if job.status == JobStatus::Success { job_answers(client, job.id)? } else { Value::Null };
         for name in names {
+            found.syncing.extend(answers.get(name).and_then(progress).map(|done| (name.clone(), done)));
             match answers.get(name).and_then(sights) {
                 None => found.unknown.push(name.clone()),
                 Some(disks) => found.faults.extend(DiskFault::of(&disks).map(|fault| (name.clone(), fault))),
@@ -91,6 +94,13 @@ fn job_answers(client: &mut dyn JobClient, id: JobId) -> Result<Value, CallError
 /// The disks of an instance.
 fn sights(instance: &Value) -> Option<Vec<DiskSight>> {
     instance.get("disks")?.as_array()?.iter().map(sight).collect()
+}
+
+/// Progress of the disk that is farthest from being resynchronised, in per cent; `None` if all are in sync.
+fn progress(instance: &Value) -> Option<f64> {
+    let disks = instance.get("disks")?.as_array()?;
+    let of_disk = |disk: &Value| disk.get("pstatus")?.get(3)?.as_f64();
+    disks.iter().filter_map(of_disk).min_by(f64::total_cmp)
 }
 
 /// One disk, as both nodes see it and the volumes below it: path, numbers, progress in per cent and seconds, a flag for
@@ -118,6 +128,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn progress_is_that_of_the_slowest_disk() {
+        let disk = |done: Value| json!({"pstatus": ["/dev/drbd0", 147, 0, done, 100, true, 1]});
+        assert_eq!(
+            progress(&json!({"disks": [disk(json!(17.5)), disk(json!(null)), disk(json!(3))]})),
+            Some(3.0)
+        );
+        assert_eq!(progress(&json!({"disks": [disk(json!(null)), {"pstatus": null}]})), None);
+    }
 
     /// As a real master reported copies that were broken on purpose.
     #[test]

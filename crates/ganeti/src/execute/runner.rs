@@ -350,7 +350,10 @@ impl<'a> Runner<'a> {
         let mut watched: Vec<WatchedJob> = self.state.under_way().collect();
         self.try_nodes()?;
         watched.extend(self.trials());
-        self.look_at_node_work()?;
+        if self.look_at_node_work()? {
+            // Other steps may begin now.
+            return Ok(true);
+        }
         let due = self.next_trial().into_iter().chain(self.next_look()).min();
         if watched.is_empty() {
             due.into_iter().for_each(|time| self.host.pause(time.max(TICK)));

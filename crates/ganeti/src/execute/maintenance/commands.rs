@@ -8,13 +8,14 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::node_work::{CommandFate, CommandRun};
 use crate::execute::host::NodeTaskError;
 use crate::execute::job::JobMark;
-use crate::execute::program::last_line;
+use crate::execute::program::{ProgramProblem, last_line, wait};
 use crate::remote::rapi::VARIABLES;
 use htools_plan::names::{Name, NameOf};
 
@@ -30,7 +31,26 @@ const WRAPPER: &str =
 #[derive(Debug)]
 pub struct NodeCommands {
     directory: PathBuf,
-    children: HashMap<JobMark, Child>,
+    /// The commands that this program has started and that were not seen to end, by step and node.
+    children: HashMap<(JobMark, String), Child>,
+}
+
+/// Tells if a command succeeds for a node. What it prints is of no interest.
+///
+/// # Errors
+/// If it cannot be run, or does not end in time.
+pub fn succeeds(command: &str, node: &str, limit: Duration) -> Result<bool, ProgramProblem> {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", r#"eval "$0""#]).arg(script(command, node)).arg(node);
+    let mut child = prepared(shell, node)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(ProgramProblem::Start)?;
+    match wait(&mut child, limit).map_err(ProgramProblem::Wait)? {
+        Some(status) => Ok(status.success()),
+        None => Err(ProgramProblem::Killed(limit.as_secs(), String::new())),
+    }
 }
 
 /// Files of a command.
@@ -66,7 +86,7 @@ impl NodeCommands {
         Name::of(NameOf::Node, run.node).map_err(|error| NodeTaskError::Unstarted(error.to_string()))?;
         let child = self.spawn(run).map_err(|error| NodeTaskError::Unstarted(error.to_string()))?;
         if let Some(child) = child {
-            self.children.insert(run.mark, child);
+            self.children.insert(key(run), child);
         }
         Ok(())
     }
@@ -94,10 +114,10 @@ impl NodeCommands {
     /// Fate of a command, whichever program has started it.
     pub fn fate(&mut self, run: &CommandRun<'_>) -> CommandFate {
         let CommandFiles { log, status } = self.files(run);
-        let is_over = match self.children.get_mut(&run.mark).map(Child::try_wait) {
+        let is_over = match self.children.get_mut(&key(run)).map(Child::try_wait) {
             Some(Ok(None)) => return CommandFate::Running,
             Some(Ok(Some(_)) | Err(_)) => {
-                self.children.remove(&run.mark);
+                self.children.remove(&key(run));
                 true
             }
             None => false,
@@ -115,29 +135,31 @@ impl NodeCommands {
 
     /// Ends a command that this program has started, with all its children.
     pub fn kill(&mut self, run: &CommandRun<'_>) {
-        if let Some(mut child) = self.children.remove(&run.mark) {
+        if let Some(mut child) = self.children.remove(&key(run)) {
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
             let _ = child.wait();
         }
     }
 }
 
+fn key(run: &CommandRun<'_>) -> (JobMark, String) {
+    (run.mark, run.node.to_owned())
+}
+
 fn shell(run: &CommandRun<'_>, status: &Path) -> Command {
-    let script = if run.command.contains(PLACE) {
-        run.command.replace(PLACE, run.node)
-    } else {
-        format!(r#"{} "$1""#, run.command)
-    };
     let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", WRAPPER]).arg(script(run.command, run.node)).arg(run.node).arg(status);
+    prepared(shell, run.node)
+}
+
+/// The command with its node, for the shell.
+fn script(command: &str, node: &str) -> String {
+    if command.contains(PLACE) { command.replace(PLACE, node) } else { format!(r#"{command} "$1""#) }
+}
+
+fn prepared(mut shell: Command, node: &str) -> Command {
     // In a process group of its own, the command gets no Ctrl-C, and outlives this program.
-    shell
-        .args(["-c", WRAPPER])
-        .arg(script)
-        .arg(run.node)
-        .arg(status)
-        .env("HTOOLS_NODE", run.node)
-        .stdin(Stdio::null())
-        .process_group(0);
+    shell.env("HTOOLS_NODE", node).stdin(Stdio::null()).process_group(0);
     // The command need not have the credentials for RAPI.
     for name in VARIABLES {
         shell.env_remove(name);
@@ -235,7 +257,7 @@ mod tests {
         let run = run("sleep 60 & sleep 60 #", "n1");
         commands.start(&run).unwrap();
         assert_eq!(commands.fate(&run), CommandFate::Running);
-        let pid = Pid::from_child(&commands.children[&run.mark]);
+        let pid = Pid::from_child(&commands.children[&key(&run)]);
         kill_process_group(pid, Signal::KILL).unwrap();
         assert_eq!(end(&mut commands, &run), CommandFate::Ended { status: None, last_words: String::new() });
         assert_eq!(end(&mut commands, &run), CommandFate::Unknown);

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-pub use commands::NodeCommands;
+pub use commands::{NodeCommands, succeeds};
 pub use node_work::{CommandFate, CommandRun};
 pub use progress::{Away, MaintenanceProgress, NodeStage};
 pub use run::{BatchProposal, LeftNode, MaintenanceEnd, MaintenanceHost, MaintenanceRun};

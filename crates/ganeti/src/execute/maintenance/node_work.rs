@@ -239,15 +239,16 @@ impl Runner<'_> {
         self.working.iter().map(|work| work.next.duration_since(now).unwrap_or_default()).min()
     }
 
-    /// Looks at the steps under way that are due.
-    pub(in crate::execute) fn look_at_node_work(&mut self) -> MayEnd<()> {
+    /// Looks at the steps under way that are due. Returns true if one has ended.
+    pub(in crate::execute) fn look_at_node_work(&mut self) -> MayEnd<bool> {
         let now = self.host.now();
         let due = |work: &NodeWorkUnderWay| work.next <= now;
         if !self.working.iter().any(due) {
-            return Ok(());
+            return Ok(false);
         }
         let boots = self.boots_of_awaited(now);
         let working = std::mem::take(&mut self.working);
+        let count = working.len();
         for mut work in working {
             if !due(&work) {
                 self.working.push(work);
@@ -273,7 +274,7 @@ impl Runner<'_> {
                 Look::Failed(why) => self.end_node_work(work.mark, Some(work.began), Err(why))?,
             }
         }
-        Ok(())
+        Ok(self.working.len() < count)
     }
 
     fn checks_only_warn(&self) -> bool {

@@ -148,9 +148,10 @@ impl<'a> MaintenanceRun<'a> {
             let why = match (stage, progress.problems.get(node)) {
                 (NodeStage::Done | NodeStage::Skipped, _) => continue,
                 (_, Some(problem)) => problem.clone(),
-                (..) => match left.iter().find(|left| left.node == *node) {
+                (_, None) => match left.iter().find(|left| left.node == *node) {
                     Some(left) => left.why.clone(),
-                    None => "not begun".to_owned(),
+                    None if *stage == NodeStage::Left => "not begun".to_owned(),
+                    None => "begun, not finished".to_owned(),
                 },
             };
             all.push(LeftNode { node: node.clone(), why });

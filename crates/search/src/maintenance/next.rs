@@ -1,0 +1,213 @@
+//! The next batch of a maintenance.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use super::{ByName, not_redundant};
+use crate::rolling::safe::{LeftOut, NoSafePlan, SafePlanner, StaysUp};
+use crate::rolling::{Part, RollingOptions};
+use htools_ganeti::execute::maintenance::{
+    BatchKind, BatchRules, LeftNode, MaintenanceProgress, MaintenanceTerms, NodeStage, PlannedBatch,
+};
+use htools_model::shown::shown_name;
+use htools_model::{Cluster, InstanceIdx, NodeIdx, Outage};
+use htools_plan::durations::Rates;
+use htools_plan::maintenance::Batch;
+use htools_plan::names::Impossible;
+use htools_plan::rolling::outage_times;
+use htools_plan::stream::StreamLimits;
+
+/// State of a maintenance between two batches.
+#[derive(Debug, Clone, Copy)]
+pub struct BatchPlanner<'a> {
+    /// The cluster now.
+    pub cluster: &'a Cluster,
+    /// Terms of the maintenance.
+    pub terms: &'a MaintenanceTerms,
+    /// Progress so far.
+    pub progress: &'a MaintenanceProgress,
+    /// Full names of the nodes that failed in this run. They count as down.
+    pub given_up: &'a BTreeSet<String>,
+    /// Full name of the master node.
+    pub master: &'a str,
+    /// True if the run has waited after the first batches.
+    pub has_soaked: bool,
+    /// Speeds of steps.
+    pub rates: &'a Rates,
+    /// Limits of what may be under way at the same time.
+    pub limits: StreamLimits,
+}
+
+/// The next part of a maintenance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NextBatch {
+    /// This batch can begin.
+    Maintain(PlannedBatch),
+    /// The run should wait first.
+    Soak(Duration),
+    /// Only the master node is left, besides these.
+    Master(Vec<LeftNode>),
+    /// No other node can be maintained; these are left.
+    End(Vec<LeftNode>),
+}
+
+impl From<&BatchRules> for RollingOptions {
+    /// The options of a plan under these rules. The nodes that stay up keep their redundancy.
+    fn from(rules: &BatchRules) -> RollingOptions {
+        RollingOptions {
+            offline_maintenance: rules.offline_maintenance,
+            ignore_non_redundant: rules.ignore_non_redundant,
+            full_evacuation: rules.full_evacuation,
+            migrate_shared: rules.migrate_shared,
+            honour_run_state: rules.honour_run_state,
+            max_down: rules.max_down.and_then(NonZeroUsize::new),
+            keeps_redundancy: true,
+        }
+    }
+}
+
+impl BatchPlanner<'_> {
+    /// The next batch. The master node comes last.
+    ///
+    /// # Errors
+    /// If a name is not valid in Ganeti.
+    pub fn next(&self) -> Result<NextBatch, Impossible> {
+        let mut left = Vec::new();
+        let mut ready = self.cluster.clone();
+        let open = self.open_nodes(&mut ready, &mut left);
+        let is_master = |node: &NodeIdx| ready.node(*node).spec.name == self.master;
+        let (masters, others): (Vec<NodeIdx>, Vec<NodeIdx>) = open.into_iter().partition(is_master);
+        if self.terms.rules.skip_master {
+            left.extend(masters.iter().map(|node| self.left(*node, "it is the master node")));
+        }
+        if others.is_empty() {
+            let is_due = !masters.is_empty() && !self.terms.rules.skip_master;
+            return Ok(if is_due { NextBatch::Master(left) } else { NextBatch::End(left) });
+        }
+        let done = self.progress.at(&NodeStage::Done).len();
+        let BatchRules { canary, soak, .. } = self.terms.rules;
+        if canary > 0 && done >= canary && soak > 0 && !self.has_soaked {
+            return Ok(NextBatch::Soak(Duration::from_secs(soak)));
+        }
+        let most = if done < canary { canary - done } else { usize::MAX };
+        match self.first_part(&ready, &others, most, &mut left)? {
+            Some(part) => Ok(NextBatch::Maintain(self.batch(&ready, &part)?)),
+            None => {
+                left.extend(masters.iter().map(|node| self.left(*node, "the other nodes come first")));
+                Ok(NextBatch::End(left))
+            }
+        }
+    }
+
+    /// The nodes that are to be maintained. Those that this run has drained for an attempt that failed are in use again
+    /// in `ready`.
+    fn open_nodes(&self, ready: &mut Cluster, left: &mut Vec<LeftNode>) -> Vec<NodeIdx> {
+        let by_name = ByName::of(self.cluster);
+        let mut open = Vec::new();
+        for (name, stage) in &self.progress.nodes {
+            let is_again = *stage == NodeStage::Begun && !self.given_up.contains(name);
+            if *stage != NodeStage::Left && !is_again {
+                continue;
+            }
+            let Some(node) = by_name.node(name) else {
+                left.push(LeftNode { node: name.clone(), why: "the cluster no longer has it".to_owned() });
+                continue;
+            };
+            let spec = &mut ready.nodes[node.get()].spec;
+            if is_again {
+                spec.offline = false;
+            }
+            if spec.offline {
+                let why = match spec.outage {
+                    Outage::Drained => "it is drained",
+                    _ => "it is offline",
+                };
+                left.push(LeftNode { node: name.clone(), why: why.to_owned() });
+            } else {
+                open.push(node);
+            }
+        }
+        open.sort_unstable();
+        open
+    }
+
+    fn left(&self, node: NodeIdx, why: &str) -> LeftNode {
+        LeftNode { node: self.cluster.node(node).spec.name.clone(), why: why.to_owned() }
+    }
+
+    /// The first nodes of a plan for all of these, at most `most`.
+    fn first_part(
+        &self,
+        ready: &Cluster,
+        nodes: &[NodeIdx],
+        most: usize,
+        left: &mut Vec<LeftNode>,
+    ) -> Result<Option<Part>, Impossible> {
+        let options = RollingOptions::from(&self.terms.rules);
+        let stages = [NodeStage::Marked, NodeStage::Begun, NodeStage::Maintained];
+        let out = stages.iter().flat_map(|stage| self.progress.at(stage));
+        let down = out.filter(|name| nodes.iter().all(|node| ready.node(*node).spec.name != *name)).count();
+        let planner = match SafePlanner::new(ready, nodes, &options, down) {
+            Ok(planner) => planner,
+            Err(NoSafePlan::NoNodes) => return Ok(None),
+            Err(why @ NoSafePlan::EnoughDown { .. }) => {
+                left.extend(nodes.iter().map(|node| self.left(*node, &why.to_string())));
+                return Ok(None);
+            }
+        };
+        let alone = planner.alone().iter().map(|part| (&part.nodes[..], &part.moves[..]));
+        let offline = options.offline_maintenance;
+        let times = outage_times(ready, alone, offline, self.rates, self.limits, 0.0)?;
+        let seconds: Vec<f64> = times.iter().map(|time| time.least).collect();
+        let plan = planner.plan(&seconds);
+        let Some(first) = plan.parts.into_iter().next() else {
+            left.extend(plan.left_out.iter().map(|out| self.left(out.node, &stays_up(ready, out))));
+            return Ok(None);
+        };
+        if first.nodes.len() <= most {
+            return Ok(Some(first));
+        }
+        // Fewer nodes have other moves.
+        let fewer = &first.nodes[..most];
+        let planner = SafePlanner::new(ready, fewer, &options, down).ok();
+        Ok(planner.and_then(|planner| planner.plan(&[]).parts.into_iter().next()))
+    }
+
+    fn batch(&self, ready: &Cluster, part: &Part) -> Result<PlannedBatch, Impossible> {
+        let strays = ByName::of(ready).strays(ready, &self.progress.away, &part.nodes);
+        let batch = Batch {
+            cluster: ready,
+            nodes: &part.nodes,
+            moved: &part.moves,
+            stops_all: self.terms.rules.offline_maintenance,
+            strays: &strays,
+        };
+        Ok(PlannedBatch {
+            nodes: part.nodes.iter().map(|node| ready.node(*node).spec.name.clone()).collect(),
+            kind: BatchKind::Maintain,
+            not_redundant: not_redundant(self.cluster),
+            work: batch.work(&self.terms.treatment)?,
+        })
+    }
+}
+
+/// Reason why a node cannot be down, with names.
+pub fn stays_up(cluster: &Cluster, out: &LeftOut) -> String {
+    let node = |node: NodeIdx| shown_name(&cluster.node(node).spec.name).to_string();
+    let instance = |instance: InstanceIdx| shown_name(&cluster.instance(instance).name).to_string();
+    match out.why {
+        StaysUp::NoTarget { instance: i } => format!("no other node can take instance '{}'", instance(i)),
+        StaysUp::NoSecondaryTarget { instance: i } => {
+            format!("no other node can take the disks of instance '{}'", instance(i))
+        }
+        StaysUp::NoSecondary { instance: i } => format!("instance '{}' has no secondary node", instance(i)),
+        StaysUp::SecondaryOut { instance: i, node: n } => {
+            format!("node '{}', the secondary of instance '{}', is out of use", node(n), instance(i))
+        }
+        StaysUp::Refused { instance: i, node: n, rule } => {
+            format!("instance '{}' cannot run on node '{}': {rule:?}", instance(i), node(n))
+        }
+        StaysUp::Redundancy { node: n } => format!("node '{}' would no longer be N+1 redundant", node(n)),
+    }
+}
