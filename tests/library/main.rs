@@ -22,6 +22,7 @@ mod house;
 mod instances;
 mod keyed_allocation;
 mod lint;
+mod maintenance;
 mod mend;
 mod merge;
 mod metrics;

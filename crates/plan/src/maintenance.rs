@@ -82,6 +82,8 @@ pub struct Batch<'p> {
     pub stops_all: bool,
     /// Instances that an earlier attempt has left away from these nodes.
     pub strays: &'p Strays,
+    /// The nodes that an earlier attempt has left offline.
+    pub offline: &'p [NodeIdx],
 }
 
 /// Instances that an earlier batch has moved or stopped, and where they belong.
@@ -108,11 +110,13 @@ impl Batch<'_> {
     /// # Errors
     /// If a name is not valid in Ganeti.
     pub fn work(&self, treatment: &NodeTreatment) -> Result<Work, Impossible> {
-        let Batch { cluster, nodes, moved, stops_all, strays } = *self;
+        let Batch { cluster, nodes, moved, stops_all, strays, offline } = *self;
         let maintained = Maintained::of(cluster, nodes, moved, stops_all);
         let away = maintained.away();
         let mut work = Builder::default();
         let named = || names(cluster, nodes);
+        work.nodes(&Task::Await, names(cluster, offline), |_| Vec::new());
+        work.nodes(&Task::SetOnline, names(cluster, offline), |node| vec![Opcode::set_offline(node, false)]);
         work.nodes(&Task::Drain, named(), |node| vec![Opcode::set_drained(node, true)]);
         work.instances(cluster, &Task::Stop, &maintained.stopped(), Opcode::shutdown);
         work.free_moves(cluster, &away);
@@ -241,7 +245,8 @@ impl Reentry<'_> {
         if treatment.checks_health {
             work.nodes(&Task::CheckHealth, named(), |_| Vec::new());
         }
-        if !is_offline {
+        // A batch that is called off may have drained its nodes, and not yet set them offline.
+        if !is_offline || self.waits_for.is_none() {
             work.nodes(&Task::Undrain, named(), |node| vec![Opcode::set_drained(node, false)]);
         }
         work.free_moves(cluster, back);

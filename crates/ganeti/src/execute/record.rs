@@ -83,6 +83,11 @@ pub enum Record {
         /// Reason.
         why: String,
     },
+    /// A node has the same boot ID as before its maintenance, so the maintenance did not happen.
+    NotRebooted {
+        /// Its name.
+        node: String,
+    },
     /// The run waits before the next batch.
     Soaking {
         /// End of the wait in milliseconds since 1970.

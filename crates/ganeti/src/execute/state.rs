@@ -254,6 +254,7 @@ impl State {
             }
             // The steps of a batch are added by the reader of the journal, which has the plan.
             Record::Planned { .. } | Record::Skipped { .. } | Record::Soaking { .. } => Ok(()),
+            Record::NotRebooted { .. } => Ok(()),
             Record::Resumed { .. } | Record::Closed { .. } => Ok(()),
         }
     }

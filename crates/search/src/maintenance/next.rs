@@ -13,7 +13,7 @@ use htools_ganeti::execute::maintenance::{
 use htools_model::shown::shown_name;
 use htools_model::{Cluster, InstanceIdx, NodeIdx, Outage};
 use htools_plan::durations::Rates;
-use htools_plan::maintenance::Batch;
+use htools_plan::maintenance::{Batch, NodeMark};
 use htools_plan::names::Impossible;
 use htools_plan::rolling::outage_times;
 use htools_plan::stream::StreamLimits;
@@ -176,12 +176,17 @@ impl BatchPlanner<'_> {
 
     fn batch(&self, ready: &Cluster, part: &Part) -> Result<PlannedBatch, Impossible> {
         let strays = ByName::of(ready).strays(ready, &self.progress.away, &part.nodes);
+        let left_offline = |node: &&NodeIdx| {
+            self.terms.treatment.mark == NodeMark::Offline && self.cluster.node(**node).spec.offline
+        };
+        let offline: Vec<NodeIdx> = part.nodes.iter().filter(left_offline).copied().collect();
         let batch = Batch {
             cluster: ready,
             nodes: &part.nodes,
             moved: &part.moves,
             stops_all: self.terms.rules.offline_maintenance,
             strays: &strays,
+            offline: &offline,
         };
         Ok(PlannedBatch {
             nodes: part.nodes.iter().map(|node| ready.node(*node).spec.name.clone()).collect(),

@@ -276,6 +276,9 @@ impl Read {
             Record::Skipped { node, why } => {
                 self.course.skipped.insert(node, why);
             }
+            Record::NotRebooted { node } => {
+                self.course.not_rebooted.insert(node, self.course.batches.len());
+            }
             Record::Soaking { until } => self.course.soaks_until = Some(until),
             _ => {}
         }

@@ -171,6 +171,8 @@ pub struct MaintenanceCourse {
     pub batches: Vec<BegunBatch>,
     /// Nodes that need no maintenance, with the reason.
     pub skipped: BTreeMap<String, String>,
+    /// Nodes whose maintenance did not reboot them, each with the number of batches until then.
+    pub not_rebooted: BTreeMap<String, usize>,
     /// End of the last wait between batches, in milliseconds since 1970.
     pub soaks_until: Option<u64>,
 }

@@ -62,11 +62,19 @@ impl MaintenanceProgress {
     ) -> MaintenanceProgress {
         let mut stages: BTreeMap<&str, NodeStage> = BTreeMap::new();
         let mut problems = BTreeMap::new();
-        for batch in &course.batches {
+        for (number, batch) in course.batches.iter().enumerate() {
             for node in &batch.nodes {
                 let its = NodeSteps { batch, work, state, node };
                 let before = stages.get(node.as_str()).cloned().unwrap_or(NodeStage::Left);
-                stages.insert(node, its.stage(before));
+                let stage = match its.stage(before) {
+                    NodeStage::Maintained
+                        if course.not_rebooted.get(node).is_some_and(|end| number < *end) =>
+                    {
+                        NodeStage::Begun
+                    }
+                    stage => stage,
+                };
+                stages.insert(node, stage);
                 match its.problem() {
                     Some(problem) => problems.insert(node.clone(), problem),
                     None => problems.remove(node),
@@ -86,6 +94,26 @@ impl MaintenanceProgress {
     pub fn at(&self, wanted: &NodeStage) -> Vec<&str> {
         let at = self.nodes.iter().filter(|(_, stage)| stage == wanted);
         at.map(|(node, _)| node.as_str()).collect()
+    }
+}
+
+impl MaintenanceProgress {
+    /// Nodes that were maintained and are not in use again, each with its boot ID before.
+    pub(super) fn maintained(
+        &self,
+        course: &MaintenanceCourse,
+        work: &Work,
+        state: &State,
+    ) -> Vec<(String, String)> {
+        let boot = |node: &&str| {
+            let batch = course.batches.iter().rev().find(|batch| {
+                batch.kind == BatchKind::Maintain && batch.nodes.iter().any(|other| other == node)
+            })?;
+            let mut own = NodeSteps { batch, work, state, node }.own().collect::<Vec<_>>().into_iter();
+            let before = own.find_map(|at| state.boot_before(at))?;
+            Some(((*node).to_owned(), before.to_owned()))
+        };
+        self.at(&NodeStage::Maintained).iter().filter_map(boot).collect()
     }
 }
 
@@ -123,6 +151,9 @@ impl NodeSteps<'_> {
                 } else if self.is_done(Task::disrupts) {
                     NodeStage::Maintained
                 } else if self.own().filter(disrupts).any(disrupted) {
+                    NodeStage::Begun
+                } else if before == NodeStage::Begun {
+                    // It is not used again after a command that failed, even if this attempt did not get as far.
                     NodeStage::Begun
                 } else if self.batch.steps.clone().map(StepIdx::new).any(has_begun) {
                     NodeStage::Marked

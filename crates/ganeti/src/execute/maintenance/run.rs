@@ -13,7 +13,7 @@ use crate::execute::report::{Ending, Report};
 use crate::execute::runner::Runner;
 use htools_plan::graph::StepIdx;
 use htools_plan::maintenance::Closing;
-use htools_plan::work::Work;
+use htools_plan::work::{Boots, Work};
 
 /// Longest pause after which a request to stop is heeded while the run waits between batches.
 const SLICE: Duration = Duration::from_secs(5);
@@ -232,7 +232,27 @@ impl<'a> MaintenanceRun<'a> {
 
     /// Finishes the nodes that were maintained in an earlier run, and are not in use again.
     fn finish_maintained(&mut self) -> Result<(), Ending> {
+        if self.terms.treatment.boots == Boots::Anew {
+            self.find_not_rebooted()?;
+        }
         self.close(&NodeStage::Maintained, Closing::Finish)
+    }
+
+    /// Records the nodes that answer with the boot ID that they had before their maintenance: it did not happen.
+    fn find_not_rebooted(&mut self) -> Result<(), Ending> {
+        let Read { header, state, course, .. } = &self.read;
+        let before = self.progress().maintained(course, &header.work, state);
+        let nodes: Vec<&str> = before.iter().map(|(node, _)| node.as_str()).collect();
+        if nodes.is_empty() {
+            return Ok(());
+        }
+        let now = self.client.boot_ids(&nodes).map_err(|error| Ending::Lost(error.to_string()))?;
+        for ((node, before), now) in before.into_iter().zip(now) {
+            if now.as_deref() == Some(before.as_str()) {
+                self.record(Record::NotRebooted { node })?;
+            }
+        }
+        Ok(())
     }
 
     /// Puts nodes back into use that were emptied or marked, and not maintained.
