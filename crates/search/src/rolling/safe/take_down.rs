@@ -76,8 +76,8 @@ impl<'a> TakeDown<'a> {
         self.online[group.get()].iter().copied().filter(open)
     }
 
-    /// Moves an instance without a secondary. If it migrates, it goes to the node with most memory left under all
-    /// rules, otherwise to the first node that can hold it. Returns the node.
+    /// Moves an instance without a secondary to the node with most memory left. Without redundancy to keep, an instance
+    /// that does not migrate goes to the first node that can hold it. Returns the node.
     fn relocate(
         &self,
         layout: &mut Layout<'_>,
@@ -97,7 +97,8 @@ impl<'a> TakeDown<'a> {
                 (keeps_all && !self.loses_redundancy(target, &ledger)).then_some((target, ledger, left))
             })
         };
-        let found = if migrates {
+        let spreads = migrates || self.options.keeps_redundancy;
+        let found = if spreads {
             offers().reduce(|best, next| if next.2 > best.2 { next } else { best })
         } else {
             offers().next()
