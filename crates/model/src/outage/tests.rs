@@ -66,7 +66,7 @@ proptest! {
                 continue;
             }
             let limits = vec![0; count];
-            match search_batches(&rules, &nodes, BatchTimes { of_node: &times, limits: &limits }, 1_000_000) {
+            match search_batches(&rules, &nodes, BatchTimes { of_node: &times, limits: &limits }, &mut 1_000_000) {
                 BatchSearch::Found(batches) => {
                     prop_assert!(batches.iter().all(|batch| rules.allow(batch)));
                     prop_assert_eq!(batches.iter().map(Vec::len).sum::<usize>(), rules.len());
@@ -93,11 +93,13 @@ proptest! {
 #[test]
 fn limits_of_time_bind() {
     let rules = OutageRules::new(3, [[0, 1]], Vec::new(), None);
-    let search =
-        |limits: &[u64]| search_batches(&rules, &[0, 1, 2], BatchTimes { of_node: &[5, 5, 9], limits }, 1000);
+    let search = |limits: &[u64]| {
+        search_batches(&rules, &[0, 1, 2], BatchTimes { of_node: &[5, 5, 9], limits }, &mut 1000)
+    };
     assert_eq!(search(&[9, 5]), BatchSearch::Found(vec![vec![0, 2], vec![1]]));
     assert_eq!(search(&[9, 4]), BatchSearch::Impossible);
     assert_eq!(search(&[8, 8]), BatchSearch::Impossible);
-    let none = search_batches(&rules, &[0, 1, 2], BatchTimes { of_node: &[5, 5, 9], limits: &[9, 9] }, 1);
+    let none =
+        search_batches(&rules, &[0, 1, 2], BatchTimes { of_node: &[5, 5, 9], limits: &[9, 9] }, &mut 1);
     assert_eq!(none, BatchSearch::Undecided);
 }

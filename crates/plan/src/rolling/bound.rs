@@ -221,7 +221,7 @@ impl<'r> Levels<'r> {
         while self.rules.len() <= SMALL && self.undecided < UNDECIDED {
             let limits = vec![u64::MAX; self.batches];
             let times = BatchTimes { of_node: &[], limits: &limits };
-            match search_batches(self.rules, &self.nodes, times, BUDGET) {
+            match search_batches(self.rules, &self.nodes, times, &mut BUDGET.clone()) {
                 BatchSearch::Impossible => self.raise(self.batches + 1, || BatchProof::Exhausted),
                 BatchSearch::Found(_) => return,
                 BatchSearch::Undecided => {

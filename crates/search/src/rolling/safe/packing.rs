@@ -5,18 +5,16 @@
 //!    of batches never rises, since each old batch fits into one new batch.
 //! 3. For small clusters, an exhaustive search with a budget looks for one batch less, then for shorter batches.
 
+mod limits;
+
 use std::cmp::Reverse;
 
-use htools_model::outage::{BatchSearch, BatchTimes, OutageBatches, OutageRules, search_batches};
+use htools_model::outage::{OutageBatches, OutageRules};
 
 /// Work of the iterated colouring, in steps of a few nanoseconds.
-const ROUNDS_WORK: usize = 40_000_000;
+const ROUNDS_WORK: usize = 160_000_000;
 /// Largest number of nodes for exhaustive searches.
 const SMALL: usize = 128;
-/// Placements that an exhaustive search for fewer batches may try.
-const FEWER_BUDGET: u64 = 20_000;
-/// Placements that an exhaustive search for shorter batches may try.
-const SHORTER_BUDGET: u64 = 1_000;
 
 /// A packing. Less is better: fewer batches, then less time in total.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,9 +33,9 @@ pub(super) fn pack(rules: &OutageRules, times: &[u64]) -> Vec<Vec<usize>> {
     }
     packer.iterate(&mut best);
     if rules.len() <= SMALL {
-        packer.drop_batches(&mut best);
+        limits::drop_batches(&packer, &mut best);
         packer.shorten(&mut best);
-        packer.lower_limits(&mut best);
+        limits::lower(&packer, &mut best);
     }
     best.batches
 }
@@ -59,6 +57,15 @@ impl Packer<'_> {
     fn packing(&self, batches: Vec<Vec<usize>>) -> Packing {
         let time = batches.iter().fold(0_u64, |sum, batch| sum.saturating_add(self.longest(batch)));
         Packing { batches, time }
+    }
+
+    /// Replaces the best packing by these batches without the empty ones, if they are better.
+    fn keep_better(&self, best: &mut Packing, mut batches: Vec<Vec<usize>>) {
+        batches.retain(|batch| !batch.is_empty());
+        let new = self.packing(batches);
+        if (new.batches.len(), new.time) < (best.batches.len(), best.time) {
+            *best = new;
+        }
     }
 
     fn longest(&self, batch: &[usize]) -> u64 {
@@ -139,22 +146,6 @@ impl Packer<'_> {
         }
     }
 
-    /// Searches packings with one batch less, as long as there are any within the budget.
-    fn drop_batches(&self, best: &mut Packing) {
-        let nodes: Vec<usize> = (0..self.rules.len()).collect();
-        while best.batches.len() > 1 {
-            let limits = vec![u64::MAX; best.batches.len() - 1];
-            let times = BatchTimes { of_node: self.times, limits: &limits };
-            match search_batches(self.rules, &nodes, times, FEWER_BUDGET) {
-                BatchSearch::Found(batches) => {
-                    let batches = batches.into_iter().filter(|batch| !batch.is_empty()).collect();
-                    *best = self.packing(batches);
-                }
-                BatchSearch::Impossible | BatchSearch::Undecided => return,
-            }
-        }
-    }
-
     /// Moves the longest nodes of batches to batches that take longer anyway.
     fn shorten(&self, best: &mut Packing) {
         let mut batches = OutageBatches::new(self.rules);
@@ -175,49 +166,6 @@ impl Packer<'_> {
                 }
             }
         }
-        let new = self.packing(batches.into_batches());
-        if (new.batches.len(), new.time) < (best.batches.len(), best.time) {
-            *best = new;
-        }
-    }
-
-    /// Lowers the limits of the batches one by one by exhaustive search: once from the second longest batch on, with
-    /// all later ones below it, and once from the shortest.
-    fn lower_limits(&self, best: &mut Packing) {
-        let count = best.batches.len();
-        let mut distinct: Vec<u64> = self.times.to_vec();
-        distinct.sort_unstable();
-        distinct.dedup();
-        let Some(longest) = distinct.last().copied() else { return };
-        let position = |limit: u64| distinct.partition_point(|time| *time < limit);
-        for upwards in [false, true] {
-            let mut limits = vec![longest; count];
-            for step in 1..count {
-                let changed = if upwards { count - step..count - step + 1 } else { step..count };
-                let least = if upwards { limits.get(changed.end).copied().unwrap_or(0) } else { 0 };
-                let (mut low, mut high) = (position(least), position(limits[changed.start]));
-                while low < high {
-                    let middle = (low + high) / 2;
-                    let mut tried = limits.clone();
-                    tried[changed.clone()].fill(distinct[middle]);
-                    if self.search(best, &tried) { high = middle } else { low = middle + 1 }
-                }
-                limits[changed].fill(distinct[high]);
-            }
-        }
-    }
-
-    /// Searches a packing within limits, and keeps it if it is the best one. Returns true if there is one.
-    fn search(&self, best: &mut Packing, limits: &[u64]) -> bool {
-        let nodes: Vec<usize> = (0..self.rules.len()).collect();
-        let times = BatchTimes { of_node: self.times, limits };
-        let BatchSearch::Found(batches) = search_batches(self.rules, &nodes, times, SHORTER_BUDGET) else {
-            return false;
-        };
-        let new = self.packing(batches.into_iter().filter(|batch| !batch.is_empty()).collect());
-        if (new.batches.len(), new.time) < (best.batches.len(), best.time) {
-            *best = new;
-        }
-        true
+        self.keep_better(best, batches.into_batches());
     }
 }
