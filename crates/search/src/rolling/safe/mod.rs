@@ -269,4 +269,4 @@ impl<'p, 'a> Filling<'p, 'a> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::rolling) mod tests;
