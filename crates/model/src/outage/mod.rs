@@ -6,9 +6,11 @@
 
 mod batches;
 mod exhaustive;
+mod shortest;
 
 pub use self::batches::OutageBatches;
 pub use self::exhaustive::{BatchSearch, BatchTimes, search_batches};
+pub use self::shortest::{ShortestBatches, shortest_batches};
 use crate::{Mib, NodeIdx};
 
 /// Instances that a node takes over from one of the nodes of the maintenance.

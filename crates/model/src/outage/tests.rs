@@ -88,6 +88,47 @@ proptest! {
             prop_assert!(filled.into_batches().iter().all(|batch| rules.allow(batch)));
         }
     }
+
+    #[test]
+    fn the_shortest_division_is_found(rules in rules(), times in prop::collection::vec(0_u64..9, 7)) {
+        if !each_alone(&rules) {
+            return Ok(());
+        }
+        let times = &times[..rules.len()];
+        let best = least_time(&rules, times, 0, &mut Vec::new());
+        let found = shortest_batches(&rules, times, rules.len(), u64::MAX, &mut 10_000_000);
+        prop_assert_eq!(found.least, best);
+        let batches = found.batches.unwrap();
+        prop_assert!(batches.iter().all(|batch| rules.allow(batch)));
+        prop_assert_eq!(batches.iter().map(|batch| longest(times, batch)).sum::<u64>(), best);
+        // With little effort the bound is lower, but still holds.
+        for mut budget in [0, 1, 10, 30] {
+            prop_assert!(shortest_batches(&rules, times, rules.len(), u64::MAX, &mut budget).least <= best);
+        }
+    }
+}
+
+fn longest(times: &[u64], batch: &[usize]) -> u64 {
+    batch.iter().map(|node| times[*node]).max().unwrap_or(0)
+}
+
+/// Least time of all divisions with these batches of the nodes before `node`.
+fn least_time(rules: &OutageRules, times: &[u64], node: usize, batches: &mut Vec<Vec<usize>>) -> u64 {
+    if node == rules.len() {
+        let is_legal = batches.iter().all(|batch| rules.allow(batch));
+        let time = batches.iter().map(|batch| longest(times, batch)).sum();
+        return if is_legal { time } else { u64::MAX };
+    }
+    let mut best = u64::MAX;
+    for at in 0..batches.len() {
+        batches[at].push(node);
+        best = best.min(least_time(rules, times, node + 1, batches));
+        batches[at].pop();
+    }
+    batches.push(vec![node]);
+    best = best.min(least_time(rules, times, node + 1, batches));
+    batches.pop();
+    best
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub(super) fn pack(rules: &OutageRules, times: &[u64]) -> Vec<Vec<usize>> {
     if rules.len() <= SMALL {
         limits::drop_batches(&packer, &mut best);
         packer.shorten(&mut best);
-        limits::lower(&packer, &mut best);
+        limits::shorten(&packer, &mut best);
     }
     best.batches
 }

@@ -254,6 +254,7 @@ proptest! {
             prop_assert_eq!(bound.batches, best.batches);
             let plan = planner.plan(&seconds);
             prop_assert_eq!(plan.parts.len(), best.batches);
+            prop_assert!((bound.seconds - best.seconds).abs() < 1e-6, "{bound:?} {}", best.seconds);
             prop_assert!(plan.postponed.is_empty());
         }
     }
