@@ -49,7 +49,7 @@ pub fn search_batches(
     };
     let mut free = vec![0; rules.len()];
     nodes.iter().for_each(|node| free[*node] = allowed(node));
-    let mut search = Search {
+    let mut search = DivisionSearch {
         rules,
         limits: times.limits,
         open: nodes.to_vec(),
@@ -66,7 +66,7 @@ pub fn search_batches(
     }
 }
 
-struct Search<'a> {
+struct DivisionSearch<'a> {
     rules: &'a OutageRules,
     limits: &'a [u64],
     /// Nodes without a batch, in no order.
@@ -80,7 +80,7 @@ struct Search<'a> {
     budget: &'a mut u64,
 }
 
-impl Search<'_> {
+impl DivisionSearch<'_> {
     /// Places all open nodes. `None` if the budget has ended.
     fn place_all(&mut self) -> Option<bool> {
         let urgency = |node: usize| {

@@ -38,7 +38,7 @@ pub struct Takeover {
     pub room: Mib,
     /// Largest reserve for the failure of nodes outside `loads`.
     pub others: Mib,
-    /// What comes from each node of the maintenance; each node is listed at most once.
+    /// Arrivals from the nodes of the maintenance; each node is listed at most once.
     pub loads: Vec<TakeoverLoad>,
 }
 

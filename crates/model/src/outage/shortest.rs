@@ -33,7 +33,7 @@ pub fn shortest_batches(
     let mut distinct: Vec<u64> = order.iter().map(|node| time(*node)).collect();
     distinct.dedup();
     distinct.reverse();
-    let mut search = Search {
+    let mut search = ShortestSearch {
         rules,
         times,
         order,
@@ -53,7 +53,7 @@ pub fn shortest_batches(
     ShortestBatches { least: search.least.min(search.best), batches: search.found }
 }
 
-struct Search<'a> {
+struct ShortestSearch<'a> {
     rules: &'a OutageRules,
     times: &'a [u64],
     /// All nodes, the longest first.
@@ -71,7 +71,7 @@ struct Search<'a> {
     budget: &'a mut u64,
 }
 
-impl Search<'_> {
+impl ShortestSearch<'_> {
     /// Searches a division of all nodes that take longer than `time` into batches with these limits.
     fn divide(&mut self, time: Option<u64>, limits: &[u64]) -> BatchSearch {
         let of = |node: usize| self.times.get(node).copied().unwrap_or(0);

@@ -66,7 +66,7 @@ pub struct RollingFigures<'p> {
     pub postponed: &'p [NodeIdx],
 }
 
-/// What a plan obeys, or may obey, that the bound does not know.
+/// Reason for a gap between a plan and the bound: a rule that the plan obeys, or may obey, and the bound does not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RollingGap {
     /// These nodes found no room in a batch that the known rules allowed: memory, disks, N+1 or tags of the nodes that
@@ -118,7 +118,8 @@ impl RollingBound {
         }
         let shortest = |most: usize| {
             let found = shortest_batches(rules, &least, most, u64::MAX, &mut SHORTEST_BUDGET.clone());
-            Duration::from_millis(found.least)
+            // No such division at all: that is a matter of the number of batches.
+            Duration::from_millis(if found.least == u64::MAX { 0 } else { found.least })
         };
         let mut of_fewest = total;
         if rules.len() <= SMALL {

@@ -18,7 +18,7 @@ const SMALL: usize = 128;
 
 /// A packing. Less is better: fewer batches, then less time in total.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Packing {
+struct BatchPacking {
     batches: Vec<Vec<usize>>,
     /// Sum of the longest times of the batches.
     time: u64,
@@ -46,7 +46,7 @@ struct Packer<'a> {
 }
 
 impl Packer<'_> {
-    fn greedy(&self, order: impl IntoIterator<Item = usize>) -> Packing {
+    fn greedy(&self, order: impl IntoIterator<Item = usize>) -> BatchPacking {
         let mut batches = OutageBatches::new(self.rules);
         for node in order {
             batches.put_first(node);
@@ -54,13 +54,13 @@ impl Packer<'_> {
         self.packing(batches.into_batches())
     }
 
-    fn packing(&self, batches: Vec<Vec<usize>>) -> Packing {
+    fn packing(&self, batches: Vec<Vec<usize>>) -> BatchPacking {
         let time = batches.iter().fold(0_u64, |sum, batch| sum.saturating_add(self.longest(batch)));
-        Packing { batches, time }
+        BatchPacking { batches, time }
     }
 
     /// Replaces the best packing by these batches without the empty ones, if they are better.
-    fn keep_better(&self, best: &mut Packing, mut batches: Vec<Vec<usize>>) {
+    fn keep_better(&self, best: &mut BatchPacking, mut batches: Vec<Vec<usize>>) {
         batches.retain(|batch| !batch.is_empty());
         let new = self.packing(batches);
         if (new.batches.len(), new.time) < (best.batches.len(), best.time) {
@@ -110,9 +110,9 @@ impl Packer<'_> {
     }
 
     /// Replaces the best packing by the greedy one of an order, if that is better. Returns true if it is as good.
-    fn improve(&self, best: &mut Packing, order: impl IntoIterator<Item = usize>) -> bool {
+    fn improve(&self, best: &mut BatchPacking, order: impl IntoIterator<Item = usize>) -> bool {
         let new = self.greedy(order);
-        let rank = |packing: &Packing| (packing.batches.len(), packing.time);
+        let rank = |packing: &BatchPacking| (packing.batches.len(), packing.time);
         let is_as_good = rank(&new) <= rank(best);
         if is_as_good {
             *best = new;
@@ -121,7 +121,7 @@ impl Packer<'_> {
     }
 
     /// Iterated greedy colouring, with five orders of batches in turn.
-    fn iterate(&self, best: &mut Packing) {
+    fn iterate(&self, best: &mut BatchPacking) {
         let count = self.rules.len();
         let degrees: usize = (0..count).map(|node| self.rules.neighbours(node).len()).sum();
         let takeovers: usize = self.rules.takeovers().iter().map(|one| one.loads.len().pow(2)).sum();
@@ -147,7 +147,7 @@ impl Packer<'_> {
     }
 
     /// Moves the longest nodes of batches to batches that take longer anyway.
-    fn shorten(&self, best: &mut Packing) {
+    fn shorten(&self, best: &mut BatchPacking) {
         let mut batches = OutageBatches::new(self.rules);
         for (number, batch) in best.batches.iter().enumerate() {
             batch.iter().for_each(|node| batches.put(*node, number));
