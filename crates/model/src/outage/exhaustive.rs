@@ -26,7 +26,7 @@ pub struct BatchTimes<'t> {
 }
 
 /// Searches a division of `nodes` into as many batches as there are limits, in which no node takes longer than the
-/// limit of its batch. It ends after `budget` placements of a node.
+/// limit of its batch. Each placement of a node takes 1 from the budget, and the search ends when it is used up.
 ///
 /// The next node is always the one with the fewest batches left, then the one with most neighbours, then the first.
 /// Of empty batches with the same limit only the first is tried, as they are interchangeable.
@@ -34,7 +34,7 @@ pub fn search_batches(
     rules: &OutageRules,
     nodes: &[usize],
     times: BatchTimes<'_>,
-    budget: u64,
+    budget: &mut u64,
 ) -> BatchSearch {
     let count = times.limits.len();
     if count > MOST_BATCHES {
@@ -49,7 +49,7 @@ pub fn search_batches(
     };
     let mut free = vec![0; rules.len()];
     nodes.iter().for_each(|node| free[*node] = allowed(node));
-    let mut search = Search {
+    let mut search = DivisionSearch {
         rules,
         limits: times.limits,
         open: nodes.to_vec(),
@@ -66,7 +66,7 @@ pub fn search_batches(
     }
 }
 
-struct Search<'a> {
+struct DivisionSearch<'a> {
     rules: &'a OutageRules,
     limits: &'a [u64],
     /// Nodes without a batch, in no order.
@@ -77,10 +77,10 @@ struct Search<'a> {
     sizes: Vec<usize>,
     /// The nodes and batches that were blocked, for undoing.
     blocked: Vec<(usize, usize)>,
-    budget: u64,
+    budget: &'a mut u64,
 }
 
-impl Search<'_> {
+impl DivisionSearch<'_> {
     /// Places all open nodes. `None` if the budget has ended.
     fn place_all(&mut self) -> Option<bool> {
         let urgency = |node: usize| {
@@ -99,7 +99,7 @@ impl Search<'_> {
             if self.sizes[batch] == 0 && empty_tried.replace(self.limits[batch]) == Some(self.limits[batch]) {
                 continue;
             }
-            self.budget = self.budget.checked_sub(1)?;
+            *self.budget = self.budget.checked_sub(1)?;
             let mark = self.blocked.len();
             self.place(node, batch);
             let is_open = self.open.iter().all(|other| self.free[*other] != 0);

@@ -6,9 +6,11 @@
 
 mod batches;
 mod exhaustive;
+mod shortest;
 
 pub use self::batches::OutageBatches;
 pub use self::exhaustive::{BatchSearch, BatchTimes, search_batches};
+pub use self::shortest::{ShortestBatches, shortest_batches};
 use crate::{Mib, NodeIdx};
 
 /// Instances that a node takes over from one of the nodes of the maintenance.
@@ -36,7 +38,7 @@ pub struct Takeover {
     pub room: Mib,
     /// Largest reserve for the failure of nodes outside `loads`.
     pub others: Mib,
-    /// What comes from each node of the maintenance; each node is listed at most once.
+    /// Arrivals from the nodes of the maintenance; each node is listed at most once.
     pub loads: Vec<TakeoverLoad>,
 }
 

@@ -66,7 +66,7 @@ proptest! {
                 continue;
             }
             let limits = vec![0; count];
-            match search_batches(&rules, &nodes, BatchTimes { of_node: &times, limits: &limits }, 1_000_000) {
+            match search_batches(&rules, &nodes, BatchTimes { of_node: &times, limits: &limits }, &mut 1_000_000) {
                 BatchSearch::Found(batches) => {
                     prop_assert!(batches.iter().all(|batch| rules.allow(batch)));
                     prop_assert_eq!(batches.iter().map(Vec::len).sum::<usize>(), rules.len());
@@ -88,16 +88,59 @@ proptest! {
             prop_assert!(filled.into_batches().iter().all(|batch| rules.allow(batch)));
         }
     }
+
+    #[test]
+    fn the_shortest_division_is_found(rules in rules(), times in prop::collection::vec(0_u64..9, 7)) {
+        if !each_alone(&rules) {
+            return Ok(());
+        }
+        let times = &times[..rules.len()];
+        let best = least_time(&rules, times, 0, &mut Vec::new());
+        let found = shortest_batches(&rules, times, rules.len(), u64::MAX, &mut 10_000_000);
+        prop_assert_eq!(found.least, best);
+        let batches = found.batches.unwrap();
+        prop_assert!(batches.iter().all(|batch| rules.allow(batch)));
+        prop_assert_eq!(batches.iter().map(|batch| longest(times, batch)).sum::<u64>(), best);
+        // With little effort the bound is lower, but still holds.
+        for mut budget in [0, 1, 10, 30] {
+            prop_assert!(shortest_batches(&rules, times, rules.len(), u64::MAX, &mut budget).least <= best);
+        }
+    }
+}
+
+fn longest(times: &[u64], batch: &[usize]) -> u64 {
+    batch.iter().map(|node| times[*node]).max().unwrap_or(0)
+}
+
+/// Least time of all divisions with these batches of the nodes before `node`.
+fn least_time(rules: &OutageRules, times: &[u64], node: usize, batches: &mut Vec<Vec<usize>>) -> u64 {
+    if node == rules.len() {
+        let is_legal = batches.iter().all(|batch| rules.allow(batch));
+        let time = batches.iter().map(|batch| longest(times, batch)).sum();
+        return if is_legal { time } else { u64::MAX };
+    }
+    let mut best = u64::MAX;
+    for at in 0..batches.len() {
+        batches[at].push(node);
+        best = best.min(least_time(rules, times, node + 1, batches));
+        batches[at].pop();
+    }
+    batches.push(vec![node]);
+    best = best.min(least_time(rules, times, node + 1, batches));
+    batches.pop();
+    best
 }
 
 #[test]
 fn limits_of_time_bind() {
     let rules = OutageRules::new(3, [[0, 1]], Vec::new(), None);
-    let search =
-        |limits: &[u64]| search_batches(&rules, &[0, 1, 2], BatchTimes { of_node: &[5, 5, 9], limits }, 1000);
+    let search = |limits: &[u64]| {
+        search_batches(&rules, &[0, 1, 2], BatchTimes { of_node: &[5, 5, 9], limits }, &mut 1000)
+    };
     assert_eq!(search(&[9, 5]), BatchSearch::Found(vec![vec![0, 2], vec![1]]));
     assert_eq!(search(&[9, 4]), BatchSearch::Impossible);
     assert_eq!(search(&[8, 8]), BatchSearch::Impossible);
-    let none = search_batches(&rules, &[0, 1, 2], BatchTimes { of_node: &[5, 5, 9], limits: &[9, 9] }, 1);
+    let none =
+        search_batches(&rules, &[0, 1, 2], BatchTimes { of_node: &[5, 5, 9], limits: &[9, 9] }, &mut 1);
     assert_eq!(none, BatchSearch::Undecided);
 }

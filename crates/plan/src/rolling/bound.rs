@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use super::OutageTime;
 use crate::stream::StreamLimits;
-use htools_model::outage::{BatchSearch, BatchTimes, OutageRules, search_batches};
+use htools_model::outage::{BatchSearch, BatchTimes, OutageRules, search_batches, shortest_batches};
 use htools_model::{Mib, NodeIdx};
 
 /// Largest number of nodes for which fewer batches are refuted by exhaustive search.
 const SMALL: usize = 128;
 /// Placements of one such search.
 const BUDGET: u64 = 20_000;
+/// Placements of the search for the shortest division.
+const SHORTEST_BUDGET: u64 = 100_000;
 /// Number of searches that may end without a result.
 const UNDECIDED: usize = 10;
 /// Most levels of time that are looked at.
@@ -44,6 +46,9 @@ pub struct RollingBound {
     pub proof: Option<BatchProof>,
     /// Least duration, in seconds.
     pub seconds: f64,
+    /// Least duration of plans with the least number of batches, in seconds. More batches can take less time if they
+    /// keep nodes that take long together.
+    pub seconds_of_fewest: f64,
     /// True if searches for fewer batches, or for fewer long batches, ended without a result.
     pub undecided: bool,
 }
@@ -61,7 +66,7 @@ pub struct RollingFigures<'p> {
     pub postponed: &'p [NodeIdx],
 }
 
-/// What a plan obeys, or may obey, that the bound does not know.
+/// Reason for a gap between a plan and the bound: a rule that the plan obeys, or may obey, and the bound does not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RollingGap {
     /// These nodes found no room in a batch that the known rules allowed: memory, disks, N+1 or tags of the nodes that
@@ -69,6 +74,8 @@ pub enum RollingGap {
     Capacity(Vec<NodeIdx>),
     /// Fewer batches were neither found nor refuted.
     Batches,
+    /// It has the fewest batches, and more batches could take less time.
+    FewestFirst,
     /// Nodes that take long were not proved to need so many batches.
     LongNodes,
     /// Batches take longer than their slowest nodes, because nodes share the limits of the run.
@@ -85,6 +92,9 @@ impl RollingBound {
     /// that take at least t, since each of these nodes is in one. So the sum over its batches is at least the integral
     /// of b(t). This is at least the sum of the times of any clique, and at least the sum of every m-th time in
     /// descending order, where m nodes may be down.
+    ///
+    /// *Shortest division.* For small clusters, a search with a budget tries all divisions by the longest times of their
+    /// batches. The least time of those that it did not rule out is a bound.
     ///
     /// *Steps.* If at most N steps run at once, the duration is at least the sum of all steps over N.
     pub fn of(rules: &OutageRules, times: &[OutageTime], limits: StreamLimits) -> RollingBound {
@@ -106,6 +116,16 @@ impl RollingBound {
             let count = u32::try_from(levels.batches).unwrap_or(u32::MAX);
             total = total.saturating_add(Duration::from_millis(here - next).saturating_mul(count));
         }
+        let shortest = |most: usize| {
+            let found = shortest_batches(rules, &least, most, u64::MAX, &mut SHORTEST_BUDGET.clone());
+            // No such division at all: that is a matter of the number of batches.
+            Duration::from_millis(if found.least == u64::MAX { 0 } else { found.least })
+        };
+        let mut of_fewest = total;
+        if rules.len() <= SMALL {
+            total = total.max(shortest(rules.len()));
+            of_fewest = total.max(shortest(levels.batches));
+        }
         let busy: f64 = times.iter().map(|time| time.busy).sum();
         let parallel = limits.parallel.and_then(|most| u32::try_from(most.max(1)).ok());
         let by_steps = parallel.map_or(0.0, |most| busy / f64::from(most));
@@ -113,6 +133,7 @@ impl RollingBound {
             batches: levels.batches,
             proof: levels.proof,
             seconds: total.as_secs_f64().max(by_steps),
+            seconds_of_fewest: of_fewest.as_secs_f64().max(by_steps),
             undecided: levels.undecided > 0,
         }
     }
@@ -130,7 +151,10 @@ impl RollingBound {
         if more_batches && (self.undecided || plan.postponed.is_empty()) {
             gaps.push(RollingGap::Batches);
         }
-        if !more_batches && plan.slowest > self.seconds {
+        if !more_batches && self.seconds_of_fewest > self.seconds {
+            gaps.push(RollingGap::FewestFirst);
+        }
+        if !more_batches && plan.slowest > self.seconds_of_fewest {
             gaps.push(RollingGap::LongNodes);
         }
         if plan.seconds > plan.slowest {
@@ -221,7 +245,7 @@ impl<'r> Levels<'r> {
         while self.rules.len() <= SMALL && self.undecided < UNDECIDED {
             let limits = vec![u64::MAX; self.batches];
             let times = BatchTimes { of_node: &[], limits: &limits };
-            match search_batches(self.rules, &self.nodes, times, BUDGET) {
+            match search_batches(self.rules, &self.nodes, times, &mut BUDGET.clone()) {
                 BatchSearch::Impossible => self.raise(self.batches + 1, || BatchProof::Exhausted),
                 BatchSearch::Found(_) => return,
                 BatchSearch::Undecided => {

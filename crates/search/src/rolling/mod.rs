@@ -11,6 +11,7 @@ pub mod colour;
 pub mod graph;
 mod layout;
 pub mod safe;
+pub mod upgrade;
 
 use clear::{ClearGround, ClearingScope};
 use colour::{Algorithm, Colouring};

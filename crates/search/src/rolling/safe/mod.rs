@@ -182,7 +182,7 @@ impl<'a> SafePlanner<'a> {
         for batch in &mut batches {
             batch.sort_by_key(|node| (std::cmp::Reverse(times[*node]), *node));
         }
-        let mut filling = Filling::new(self);
+        let mut filling = BatchFilling::new(self);
         let mut kept = filling.fill(batches);
         if !filling.waiting.is_empty() {
             // Those that no later batch took are offered to the earlier ones as well.
@@ -208,7 +208,7 @@ fn milliseconds(seconds: Option<f64>) -> u64 {
 }
 
 /// Batches that are filled on a layout.
-struct Filling<'p, 'a> {
+struct BatchFilling<'p, 'a> {
     planner: &'p SafePlanner<'a>,
     ground: TakeDown<'a>,
     layout: Layout<'a>,
@@ -218,9 +218,9 @@ struct Filling<'p, 'a> {
     postponed: Vec<LeftOut>,
 }
 
-impl<'p, 'a> Filling<'p, 'a> {
-    fn new(planner: &'p SafePlanner<'a>) -> Filling<'p, 'a> {
-        Filling {
+impl<'p, 'a> BatchFilling<'p, 'a> {
+    fn new(planner: &'p SafePlanner<'a>) -> BatchFilling<'p, 'a> {
+        BatchFilling {
             planner,
             ground: TakeDown::of(planner.cluster, planner.options),
             layout: Layout::with_reserves(planner.cluster),
@@ -269,4 +269,4 @@ impl<'p, 'a> Filling<'p, 'a> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::rolling) mod tests;

@@ -5,22 +5,20 @@
 //!    of batches never rises, since each old batch fits into one new batch.
 //! 3. For small clusters, an exhaustive search with a budget looks for one batch less, then for shorter batches.
 
+mod limits;
+
 use std::cmp::Reverse;
 
-use htools_model::outage::{BatchSearch, BatchTimes, OutageBatches, OutageRules, search_batches};
+use htools_model::outage::{OutageBatches, OutageRules};
 
 /// Work of the iterated colouring, in steps of a few nanoseconds.
-const ROUNDS_WORK: usize = 40_000_000;
+const ROUNDS_WORK: usize = 160_000_000;
 /// Largest number of nodes for exhaustive searches.
 const SMALL: usize = 128;
-/// Placements that an exhaustive search for fewer batches may try.
-const FEWER_BUDGET: u64 = 20_000;
-/// Placements that an exhaustive search for shorter batches may try.
-const SHORTER_BUDGET: u64 = 1_000;
 
 /// A packing. Less is better: fewer batches, then less time in total.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Packing {
+struct BatchPacking {
     batches: Vec<Vec<usize>>,
     /// Sum of the longest times of the batches.
     time: u64,
@@ -35,9 +33,9 @@ pub(super) fn pack(rules: &OutageRules, times: &[u64]) -> Vec<Vec<usize>> {
     }
     packer.iterate(&mut best);
     if rules.len() <= SMALL {
-        packer.drop_batches(&mut best);
+        limits::drop_batches(&packer, &mut best);
         packer.shorten(&mut best);
-        packer.lower_limits(&mut best);
+        limits::shorten(&packer, &mut best);
     }
     best.batches
 }
@@ -48,7 +46,7 @@ struct Packer<'a> {
 }
 
 impl Packer<'_> {
-    fn greedy(&self, order: impl IntoIterator<Item = usize>) -> Packing {
+    fn greedy(&self, order: impl IntoIterator<Item = usize>) -> BatchPacking {
         let mut batches = OutageBatches::new(self.rules);
         for node in order {
             batches.put_first(node);
@@ -56,9 +54,18 @@ impl Packer<'_> {
         self.packing(batches.into_batches())
     }
 
-    fn packing(&self, batches: Vec<Vec<usize>>) -> Packing {
+    fn packing(&self, batches: Vec<Vec<usize>>) -> BatchPacking {
         let time = batches.iter().fold(0_u64, |sum, batch| sum.saturating_add(self.longest(batch)));
-        Packing { batches, time }
+        BatchPacking { batches, time }
+    }
+
+    /// Replaces the best packing by these batches without the empty ones, if they are better.
+    fn keep_better(&self, best: &mut BatchPacking, mut batches: Vec<Vec<usize>>) {
+        batches.retain(|batch| !batch.is_empty());
+        let new = self.packing(batches);
+        if (new.batches.len(), new.time) < (best.batches.len(), best.time) {
+            *best = new;
+        }
     }
 
     fn longest(&self, batch: &[usize]) -> u64 {
@@ -103,9 +110,9 @@ impl Packer<'_> {
     }
 
     /// Replaces the best packing by the greedy one of an order, if that is better. Returns true if it is as good.
-    fn improve(&self, best: &mut Packing, order: impl IntoIterator<Item = usize>) -> bool {
+    fn improve(&self, best: &mut BatchPacking, order: impl IntoIterator<Item = usize>) -> bool {
         let new = self.greedy(order);
-        let rank = |packing: &Packing| (packing.batches.len(), packing.time);
+        let rank = |packing: &BatchPacking| (packing.batches.len(), packing.time);
         let is_as_good = rank(&new) <= rank(best);
         if is_as_good {
             *best = new;
@@ -114,7 +121,7 @@ impl Packer<'_> {
     }
 
     /// Iterated greedy colouring, with five orders of batches in turn.
-    fn iterate(&self, best: &mut Packing) {
+    fn iterate(&self, best: &mut BatchPacking) {
         let count = self.rules.len();
         let degrees: usize = (0..count).map(|node| self.rules.neighbours(node).len()).sum();
         let takeovers: usize = self.rules.takeovers().iter().map(|one| one.loads.len().pow(2)).sum();
@@ -139,24 +146,8 @@ impl Packer<'_> {
         }
     }
 
-    /// Searches packings with one batch less, as long as there are any within the budget.
-    fn drop_batches(&self, best: &mut Packing) {
-        let nodes: Vec<usize> = (0..self.rules.len()).collect();
-        while best.batches.len() > 1 {
-            let limits = vec![u64::MAX; best.batches.len() - 1];
-            let times = BatchTimes { of_node: self.times, limits: &limits };
-            match search_batches(self.rules, &nodes, times, FEWER_BUDGET) {
-                BatchSearch::Found(batches) => {
-                    let batches = batches.into_iter().filter(|batch| !batch.is_empty()).collect();
-                    *best = self.packing(batches);
-                }
-                BatchSearch::Impossible | BatchSearch::Undecided => return,
-            }
-        }
-    }
-
     /// Moves the longest nodes of batches to batches that take longer anyway.
-    fn shorten(&self, best: &mut Packing) {
+    fn shorten(&self, best: &mut BatchPacking) {
         let mut batches = OutageBatches::new(self.rules);
         for (number, batch) in best.batches.iter().enumerate() {
             batch.iter().for_each(|node| batches.put(*node, number));
@@ -175,49 +166,6 @@ impl Packer<'_> {
                 }
             }
         }
-        let new = self.packing(batches.into_batches());
-        if (new.batches.len(), new.time) < (best.batches.len(), best.time) {
-            *best = new;
-        }
-    }
-
-    /// Lowers the limits of the batches one by one by exhaustive search: once from the second longest batch on, with
-    /// all later ones below it, and once from the shortest.
-    fn lower_limits(&self, best: &mut Packing) {
-        let count = best.batches.len();
-        let mut distinct: Vec<u64> = self.times.to_vec();
-        distinct.sort_unstable();
-        distinct.dedup();
-        let Some(longest) = distinct.last().copied() else { return };
-        let position = |limit: u64| distinct.partition_point(|time| *time < limit);
-        for upwards in [false, true] {
-            let mut limits = vec![longest; count];
-            for step in 1..count {
-                let changed = if upwards { count - step..count - step + 1 } else { step..count };
-                let least = if upwards { limits.get(changed.end).copied().unwrap_or(0) } else { 0 };
-                let (mut low, mut high) = (position(least), position(limits[changed.start]));
-                while low < high {
-                    let middle = (low + high) / 2;
-                    let mut tried = limits.clone();
-                    tried[changed.clone()].fill(distinct[middle]);
-                    if self.search(best, &tried) { high = middle } else { low = middle + 1 }
-                }
-                limits[changed].fill(distinct[high]);
-            }
-        }
-    }
-
-    /// Searches a packing within limits, and keeps it if it is the best one. Returns true if there is one.
-    fn search(&self, best: &mut Packing, limits: &[u64]) -> bool {
-        let nodes: Vec<usize> = (0..self.rules.len()).collect();
-        let times = BatchTimes { of_node: self.times, limits };
-        let BatchSearch::Found(batches) = search_batches(self.rules, &nodes, times, SHORTER_BUDGET) else {
-            return false;
-        };
-        let new = self.packing(batches.into_iter().filter(|batch| !batch.is_empty()).collect());
-        if (new.batches.len(), new.time) < (best.batches.len(), best.time) {
-            *best = new;
-        }
-        true
+        self.keep_better(best, batches.into_batches());
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct TakeDown<'a> {
 
 /// A node that goes down beside others.
 #[derive(Clone, Copy)]
-struct Leaving<'d> {
+struct NodeLeaving<'d> {
     node: NodeIdx,
     down: &'d [bool],
 }
@@ -40,7 +40,7 @@ impl<'a> TakeDown<'a> {
         node: NodeIdx,
         down: &[bool],
     ) -> Result<(), StaysUp> {
-        let leaving = Leaving { node, down };
+        let leaving = NodeLeaving { node, down };
         let mut taking = Vec::new();
         for instance in layout.primaries(node) {
             let moved = self.cluster.instance(instance);
@@ -70,19 +70,19 @@ impl<'a> TakeDown<'a> {
     }
 
     /// The nodes that can take instances of a node, in order.
-    fn targets<'s>(&'s self, leaving: Leaving<'s>) -> impl Iterator<Item = NodeIdx> + 's {
+    fn targets<'s>(&'s self, leaving: NodeLeaving<'s>) -> impl Iterator<Item = NodeIdx> + 's {
         let group = self.cluster.node(leaving.node).spec.group;
         let open = move |t: &NodeIdx| *t != leaving.node && !leaving.down[t.get()];
         self.online[group.get()].iter().copied().filter(open)
     }
 
-    /// Moves an instance without a secondary. If it migrates, it goes to the node with most memory left under all
-    /// rules, otherwise to the first node that can hold it. Returns the node.
+    /// Moves an instance without a secondary to the node with most memory left. Without redundancy to keep, an instance
+    /// that does not migrate goes to the first node that can hold it. Returns the node.
     fn relocate(
         &self,
         layout: &mut Layout<'_>,
         instance: InstanceIdx,
-        leaving: Leaving<'_>,
+        leaving: NodeLeaving<'_>,
     ) -> Result<NodeIdx, StaysUp> {
         let moved = self.cluster.instance(instance);
         let migrates = self.options.migrates_shared(moved);
@@ -97,7 +97,8 @@ impl<'a> TakeDown<'a> {
                 (keeps_all && !self.loses_redundancy(target, &ledger)).then_some((target, ledger, left))
             })
         };
-        let found = if migrates {
+        let spreads = migrates || self.options.keeps_redundancy;
+        let found = if spreads {
             offers().reduce(|best, next| if next.2 > best.2 { next } else { best })
         } else {
             offers().next()
@@ -112,7 +113,7 @@ impl<'a> TakeDown<'a> {
         &self,
         layout: &mut Layout<'_>,
         instance: InstanceIdx,
-        leaving: Leaving<'_>,
+        leaving: NodeLeaving<'_>,
     ) -> Result<Option<NodeIdx>, StaysUp> {
         let moved = self.cluster.instance(instance);
         let Placement { primary, secondary } = layout.place(instance);
@@ -145,7 +146,7 @@ impl<'a> TakeDown<'a> {
         &self,
         layout: &mut Layout<'_>,
         instance: InstanceIdx,
-        leaving: Leaving<'_>,
+        leaving: NodeLeaving<'_>,
     ) -> Result<NodeIdx, StaysUp> {
         let primary = layout.place(instance).primary;
         let holds = |target: &NodeIdx| {
