@@ -116,7 +116,7 @@ impl Batch<'_> {
         let mut work = Builder::default();
         let named = || names(cluster, nodes);
         work.nodes(&Task::Await, names(cluster, offline), |_| Vec::new());
-        work.nodes(&Task::SetOnline, names(cluster, offline), |node| vec![Opcode::set_offline(node, false)]);
+        work.nodes(&Task::SetOnline, names(cluster, offline), |node| vec![Opcode::set_online_drained(node)]);
         work.nodes(&Task::Drain, named(), |node| vec![Opcode::set_drained(node, true)]);
         work.instances(cluster, &Task::Stop, &maintained.stopped(), Opcode::shutdown);
         work.free_moves(cluster, &away);
@@ -132,9 +132,14 @@ impl Batch<'_> {
         }
         let mut back = Vec::new();
         if treatment.returns == Return::Home {
-            back = maintained.back();
-            let others = strays.moved.iter().filter(|(one, _)| away.iter().all(|step| step.instance != *one));
-            back.extend(others.filter_map(|(one, home)| homecoming(cluster.instance(*one), *home)));
+            let is_stray = |step: &Step| strays.moved.iter().any(|(one, _)| *one == step.instance);
+            back = maintained.back().into_iter().filter(|step| !is_stray(step)).collect();
+            for (one, home) in &strays.moved {
+                let instance = cluster.instance(*one);
+                let moved = away.iter().find(|step| step.instance == *one);
+                let there = moved.map_or(instance.placement(), |step| step.to);
+                back.extend(homecoming(instance, there, *home));
+            }
         }
         let mut started = maintained.stopped();
         started.extend(strays.stopped.iter().map(|one| cluster.instance(*one)));
@@ -153,6 +158,7 @@ impl Batch<'_> {
             back: &back,
             started: &started,
             affected: &affected,
+            checks: true,
         }
         .plan(&mut work);
         work.finish()
@@ -173,13 +179,43 @@ impl Strays {
         treatment: &NodeTreatment,
     ) -> Result<Work, Impossible> {
         let mut work = Builder::default();
+        self.close(&mut work, cluster, nodes, closing, treatment, true);
+        work.finish()
+    }
+
+    /// The steps that take a maintenance back: these nodes take instances again, and all strays come home.
+    ///
+    /// # Errors
+    /// If a name is not valid in Ganeti.
+    pub fn taking_back(
+        &self,
+        cluster: &Cluster,
+        nodes: &[NodeIdx],
+        treatment: &NodeTreatment,
+    ) -> Result<Work, Impossible> {
+        let mut work = Builder::default();
+        self.close(&mut work, cluster, nodes, Closing::CallOff, treatment, false);
+        work.finish()
+    }
+
+    fn close(
+        &self,
+        work: &mut Builder,
+        cluster: &Cluster,
+        nodes: &[NodeIdx],
+        closing: Closing,
+        treatment: &NodeTreatment,
+        checks: bool,
+    ) {
         let uses = |instance: &Instance| instance.nodes().any(|node| nodes.contains(&node));
         let running = cluster.instances.iter().filter(|instance| instance.status.is_running());
         let split: Vec<&Instance> =
             running.filter(|instance| instance.template.has_secondary() && uses(instance)).collect();
         let returns = closing == Closing::CallOff || treatment.returns == Return::Home;
-        let home =
-            |(instance, home): &(InstanceIdx, Placement)| homecoming(cluster.instance(*instance), *home);
+        let home = |(instance, home): &(InstanceIdx, Placement)| {
+            let instance = cluster.instance(*instance);
+            homecoming(instance, instance.placement(), *home)
+        };
         let back: Vec<Step> = if returns { self.moved.iter().filter_map(home).collect() } else { Vec::new() };
         let instances = |list: Vec<InstanceIdx>| -> Vec<&Instance> {
             list.into_iter().map(|instance| cluster.instance(instance)).collect()
@@ -202,9 +238,9 @@ impl Strays {
             back: &back,
             started: &instances(self.stopped.clone()),
             affected: &instances(affected),
+            checks,
         }
-        .plan(&mut work);
-        work.finish()
+        .plan(work);
     }
 }
 
@@ -221,19 +257,20 @@ struct Reentry<'p> {
     started: &'p [&'p Instance],
     /// Instances that must run in the end.
     affected: &'p [&'p Instance],
+    /// True if the cluster is checked in the end.
+    checks: bool,
 }
 
 impl Reentry<'_> {
     fn plan(&self, work: &mut Builder) {
         let Reentry { cluster, nodes, treatment, split, back, started, .. } = *self;
         let named = || names(cluster, nodes);
-        let is_offline = treatment.mark == NodeMark::Offline;
-        if is_offline {
+        if treatment.mark == NodeMark::Offline {
             if self.waits_for.is_some() {
                 // A dry run finds out whether the node answers, as Ganeti does not ask offline nodes for anything.
                 work.nodes(&Task::Await, named(), |_| Vec::new());
             }
-            work.nodes(&Task::SetOnline, named(), |node| vec![Opcode::set_offline(node, false)]);
+            work.nodes(&Task::SetOnline, named(), |node| vec![Opcode::set_online_drained(node)]);
         }
         if let Some(boots) = self.waits_for {
             work.nodes(&Task::AwaitBack(boots), named(), |_| Vec::new());
@@ -245,14 +282,11 @@ impl Reentry<'_> {
         if treatment.checks_health {
             work.nodes(&Task::CheckHealth, named(), |_| Vec::new());
         }
-        // A batch that is called off may have drained its nodes, and not yet set them offline.
-        if !is_offline || self.waits_for.is_none() {
-            work.nodes(&Task::Undrain, named(), |node| vec![Opcode::set_drained(node, false)]);
-        }
+        work.nodes(&Task::Undrain, named(), |node| vec![Opcode::set_drained(node, false)]);
         work.free_moves(cluster, back);
         work.instances(cluster, &Task::Start, started, Opcode::startup);
         work.instances(cluster, &Task::Resync, &later, Opcode::resync);
-        for node in nodes {
+        for node in nodes.iter().filter(|_| self.checks) {
             let name = cluster.node(*node).spec.name.clone();
             work.nodes(&Task::CheckCluster(self.to_run_after(*node)), [name], |_| Vec::new());
         }
@@ -272,13 +306,13 @@ impl Reentry<'_> {
     }
 }
 
-/// The move of an instance to its placement before the maintenance; `None` if it is there.
-fn homecoming(instance: &Instance, home: Placement) -> Option<Step> {
+/// The move of an instance from a placement to the one before the maintenance; `None` if they are the same.
+fn homecoming(instance: &Instance, there: Placement, home: Placement) -> Option<Step> {
     let plain = |place: Placement| Placement {
         secondary: place.secondary.filter(|_| instance.template.has_secondary()),
         ..place
     };
-    let (from, to) = (plain(instance.placement()), plain(home));
+    let (from, to) = (plain(there), plain(home));
     let mv = leading(from, to)?;
     Some(Step { instance: instance.idx, mv, from, to, score: 0.0, concession: Concession::None })
 }

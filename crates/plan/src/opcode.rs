@@ -296,6 +296,13 @@ impl Opcode {
         Opcode::NodeSetParams { node_name, force: false, offline, drained: None, auto_promote: false }
     }
 
+    /// Sets a node online that takes no instances yet.
+    pub fn set_online_drained(node: &str) -> Opcode {
+        let node_name = node.to_owned();
+        let (offline, drained) = (Some(false), Some(true));
+        Opcode::NodeSetParams { node_name, force: false, offline, drained, auto_promote: false }
+    }
+
     /// Sets the drained flag of the node. A drained node is no longer a master candidate; another one may take its
     /// place.
     pub fn set_drained(node: &str, drained: bool) -> Opcode {

@@ -1,6 +1,10 @@
 //! Groups of nodes that can be down together, as text.
 
-use crate::model::Cluster;
+use crate::model::number::counted;
+use crate::model::shown::shown_name;
+use crate::model::{Cluster, NodeIdx};
+use crate::plan::rolling::{RollingBound, RollingFigures, RollingGap};
+use crate::report::timetable::duration;
 use crate::search::rolling::Part;
 use crate::search::rolling::colour::Colouring;
 use crate::search::rolling::graph::ConflictGraph;
@@ -50,3 +54,36 @@ pub(crate) fn moves(cluster: &Cluster, part: &Part) -> Vec<String> {
     };
     part.moves.iter().map(line).collect()
 }
+
+/// Batches and duration of a plan beside their lower bound, and the reasons if the plan is much longer.
+pub(crate) fn bound_lines(cluster: &Cluster, bound: &RollingBound, plan: &RollingFigures<'_>) -> Vec<String> {
+    let batches = |count| if count == 1 { "1 batch".to_owned() } else { format!("{count} batches") };
+    let mut lines = vec![format!(
+        "{}, about {}; no plan has fewer than {} or takes less than {} (estimated)",
+        batches(plan.batches),
+        duration(plan.seconds),
+        batches(bound.batches),
+        duration(bound.seconds)
+    )];
+    lines.extend(bound.gaps(plan).iter().map(|gap| format!("  {}", gap_text(cluster, gap))));
+    lines
+}
+
+fn gap_text(cluster: &Cluster, gap: &RollingGap) -> String {
+    match gap {
+        RollingGap::Capacity(nodes) => {
+            let name = |node: &NodeIdx| shown_name(&cluster.node(*node).spec.name).to_string();
+            let named: Vec<String> = nodes.iter().take(NAMED).map(name).collect();
+            let more = if nodes.len() > NAMED { ", ..." } else { "" };
+            let nodes = counted(nodes.len(), "node");
+            format!("{nodes} found no room for the instances in an earlier batch: {}{more}", named.join(", "))
+        }
+        RollingGap::Batches => "fewer batches were neither found nor excluded".to_owned(),
+        RollingGap::FewestFirst => "with more batches, the whole might be shorter".to_owned(),
+        RollingGap::LongNodes => "nodes that take long may not need batches of their own".to_owned(),
+        RollingGap::SharedLimits => "the nodes of a batch share the limits of the run".to_owned(),
+    }
+}
+
+/// Most nodes that a reason names.
+const NAMED: usize = 5;

@@ -19,7 +19,7 @@ use crate::execute::{Ending, JobClient};
 use crate::model::number::counted;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, NodeIdx};
-use crate::plan::maintenance::{NodeTreatment, NodeWork};
+use crate::plan::maintenance::{NodeMark, NodeTreatment, NodeWork};
 use crate::plan::work::{Boots, Work};
 use crate::tools::execution::{
     self, Consent, ExecutionContext, JournalName, Lock, ask, check_resumed, journal_path, listen, rates,
@@ -53,6 +53,10 @@ pub(super) fn check(options: &HrollerOptions) -> anyhow::Result<()> {
         !(*no_reboot && node_command.is_none()),
         "option --no-reboot needs --node-command: otherwise the boot ID tells when a node is back"
     );
+    if *wait_for_operator && options.maintain.mark == NodeMark::Offline {
+        return Err(anyhow!("options --wait-for-operator and --mark=offline exclude each other")
+            .hint("Ganeti does not ask offline nodes for their boot ID"));
+    }
     if *reboot_by == Some(RebootBy::Oob) && options.load.source.rapi.is_some() {
         return Err(anyhow!("{}: the remote API cannot switch the power of nodes", SPEC.name)
             .hint("use --luxi on the master node, or --node-command"));
@@ -94,7 +98,6 @@ pub(super) fn terms(options: &HrollerOptions, cluster: &Cluster, nodes: &[NodeId
             max_down: rolling.max_down.map(std::num::NonZeroUsize::get),
             canary: maintain.canary,
             soak: maintain.soak.as_secs(),
-            skip_master: maintain.skip_master,
         },
         after_failure: maintain.on_failure,
         limits: MaintenanceLimits {

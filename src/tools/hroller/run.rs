@@ -11,14 +11,15 @@ use crate::load::merge::apply_node_options;
 use crate::load::text::writer::whole_cluster_text;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
-use crate::plan::rolling::outage_times;
 use crate::plan::rolling::{Reboots, SCRIPT_TITLE};
+use crate::plan::rolling::{RollingBound, RollingFigures, outage_times};
 use crate::plan::shell;
+use crate::plan::stream::PlanSchedule;
 use crate::report;
 use crate::report::form::file::write_whole;
 use crate::report::form::json;
 use crate::report::rolling::html::RollingReport;
-use crate::report::rolling::text::{graph_line, moves, node_names, statistics_line};
+use crate::report::rolling::text::{bound_lines, graph_line, moves, node_names, statistics_line};
 use crate::report::timetable::Timetable;
 use crate::search::maintenance::stays_up;
 use crate::search::rolling::safe::SafePlanner;
@@ -53,15 +54,16 @@ pub(super) fn run(
     if level > 2 && !options.output.json && !options.execution.prints_document() {
         output.line(&graph_line(&conflicts.graph))?;
     }
-    let parts = if options.execution.exec || options.rolling.max_down.is_some() {
-        safe_plan(options, cluster, &selected, output)?
-    } else {
-        conflicts.plan(cluster, &options.rolling).map_err(refused)?
+    let is_safe = options.execution.exec || options.rolling.max_down.is_some();
+    let mut safe = is_safe.then(|| safe_plan(options, cluster, &selected, output)).transpose()?;
+    let parts = match &mut safe {
+        Some(safe) => std::mem::take(&mut safe.parts),
+        None => conflicts.plan(cluster, &options.rolling).map_err(refused)?,
     };
     let shown = if options.one_step_only { &parts[..parts.len().min(1)] } else { &parts[..] };
     let is_planned =
         options.output.json || options.output.commands.is_some() || options.output.report.is_some();
-    let is_planned = is_planned || options.execution.print_plan.is_some();
+    let is_planned = is_planned || options.execution.print_plan.is_some() || is_safe;
     let planned = if is_planned { shown } else { &[] };
     let planned = planned.iter().map(|part| (&part.nodes[..], &part.moves[..]));
     let reboots = Reboots::of(cluster, planned, options.rolling.offline_maintenance)?;
@@ -100,6 +102,17 @@ pub(super) fn run(
     if options.execution.print_plan.is_some() {
         execution::shown(&options.execution, &reboots.work, options.output.json, output)?;
     }
+    if let Some(safe) = safe.filter(|_| level >= 1 && !options.one_step_only) {
+        let seconds = execution::rates(&options.execution)?.of(&reboots.work);
+        let total = PlanSchedule::best(&reboots.work, &seconds, options.execution.limits).1.total();
+        let figures = RollingFigures {
+            batches: parts.len(),
+            seconds: total,
+            slowest: safe.slowest,
+            postponed: &safe.postponed,
+        };
+        output.error_lines(bound_lines(cluster, &safe.bound, &figures))?;
+    }
     if options.execution.exec {
         let mut nodes: Vec<NodeIdx> = shown.iter().flat_map(|part| part.nodes.iter().copied()).collect();
         nodes.sort_unstable();
@@ -126,13 +139,24 @@ fn needy(
     Ok(selected)
 }
 
-/// The plan by which nodes are maintained: those that stay up keep their redundancy.
+/// A plan by which the nodes that stay up keep their redundancy.
+struct Safe {
+    parts: Vec<Part>,
+    /// Nodes that the rules allowed in a batch, but that found no room there.
+    postponed: Vec<NodeIdx>,
+    /// Lower bound of the batches and the duration.
+    bound: RollingBound,
+    /// Sum over the batches of the least time of their slowest nodes, in seconds.
+    slowest: f64,
+}
+
+/// The safe plan for these nodes. Nodes that cannot be down even alone are left out, with a warning.
 fn safe_plan(
     options: &HrollerOptions,
     cluster: &Cluster,
     selected: &[NodeIdx],
     output: &mut Output,
-) -> anyhow::Result<Vec<Part>> {
+) -> anyhow::Result<Safe> {
     let rolling = RollingOptions { keeps_redundancy: true, ..options.rolling };
     let planner = SafePlanner::new(cluster, selected, &rolling, 0)?;
     let alone = planner.alone().iter().map(|part| (&part.nodes[..], &part.moves[..]));
@@ -147,7 +171,17 @@ fn safe_plan(
     if plan.parts.is_empty() {
         bail!("no node can be down while the others keep their redundancy");
     }
-    Ok(plan.parts)
+    let least = |node: &NodeIdx| {
+        let at = planner.nodes().iter().position(|other| other == node);
+        at.and_then(|at| times.get(at)).map_or(0.0, |time| time.least)
+    };
+    let slowest = plan.parts.iter().map(|part| part.nodes.iter().map(least).fold(0.0, f64::max)).sum();
+    Ok(Safe {
+        bound: RollingBound::of(planner.rules(), &times, limits),
+        postponed: plan.postponed.iter().map(|out| out.node).collect(),
+        parts: plan.parts,
+        slowest,
+    })
 }
 
 /// Checks that there is exactly one master. With `--force`, none is enough.
@@ -175,6 +209,7 @@ fn select(options: &HrollerOptions, cluster: &Cluster) -> anyhow::Result<Vec<Nod
     let tied = |i: &InstanceIdx| options.rolling.is_non_redundant(cluster.instance(*i));
     let nodes = cluster.nodes.iter().filter(|node| {
         !node.spec.offline
+            && !(options.maintain.skip_master && node.spec.master)
             && group.is_none_or(|group| node.spec.group == group)
             && tagged(&node.spec.tags)
             && !(options.skip_non_redundant && node.state.primaries.iter().any(tied))

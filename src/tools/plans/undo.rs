@@ -6,6 +6,7 @@ use anyhow::{anyhow, bail};
 
 use super::*;
 use crate::execute::journal::{self, Header};
+use crate::execute::maintenance::MaintenanceProgress;
 use crate::execute::{Ending, Report};
 use crate::model::number::counted;
 use crate::model::{Cluster, GroupIdx};
@@ -14,10 +15,11 @@ use crate::plan::checker::CheckOptions;
 use crate::plan::graph::StepIdx;
 use crate::plan::jobset::jobsets;
 use crate::plan::work::{Work, WorkStep};
+use crate::search::maintenance::taking_back;
 use crate::search::moves::MoveRules;
 use crate::tools::execution::{self, ExecutionContext, Planned, Proposal, plan_and_execute};
 use crate::tools::hint::WithHint;
-use crate::tools::{ahead, source};
+use crate::tools::{ahead, hroller, source};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct UndoOptions {
@@ -65,7 +67,11 @@ pub(super) const SPEC: Spec<UndoOptions> = Spec {
 /// Plans how to undo a run and, with `--exec`, executes that plan.
 pub(super) fn run(options: &UndoOptions, path: PathBuf, output: &mut Output) -> anyhow::Result<ExitStatus> {
     execution::check_pace(&options.execution, &options.output)?;
-    let journal::Read { header, state, .. } = journal::read_ours(&path)?;
+    let read = journal::read_ours(&path)?;
+    if read.header.maintenance.is_some() {
+        return undo_maintenance(options, &read, &path, output);
+    }
+    let journal::Read { header, state, .. } = read;
     let maker = PlanMaker::named(&header.run.tool).with_context(|| path.display().to_string())?;
     let done: Vec<(usize, &WorkStep)> = state
         .steps()
@@ -98,6 +104,61 @@ pub(super) fn run(options: &UndoOptions, path: PathBuf, output: &mut Output) -> 
     let cluster = source::load(&options.load, output)?;
     let propose = |cluster: Cluster, output: &mut Output| {
         propose(&header, &done, &context, cluster, output).with_context(|| path.display().to_string())
+    };
+    plan_and_execute(&context, cluster, propose, output)
+}
+
+/// Takes a maintenance back: nodes that are still marked are used again, and all instances come home.
+fn undo_maintenance(
+    options: &UndoOptions,
+    read: &journal::Read,
+    path: &std::path::Path,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    let tool = hroller::SPEC.name;
+    let (Some(terms), Some(progress)) = (&read.header.maintenance, MaintenanceProgress::of(read)) else {
+        bail!("{}: the journal is not of a maintenance", path.display());
+    };
+    let context = ExecutionContext {
+        tool,
+        deadline: options.execution.window.end_from_now(),
+        typed: &[],
+        load: &options.load,
+        execution: &options.execution,
+        silent: options.execution.prints_document(),
+        takes_back: false,
+        ignore_soft_errors: options.rules.ignore_soft_errors,
+        detailed_status: false,
+        // Ganeti itself checks the moves, as a maintenance may have to be taken back whatever the rules say.
+        obstacle: |_, _, _, _, _| None,
+    };
+    ahead::execution(tool, &options.execution, &options.load.source)?;
+    let cluster = source::load(&options.load, output)?;
+    let propose = |now: Cluster, output: &mut Output| {
+        let work = taking_back(&now, terms, &progress)?;
+        if work.steps.is_empty() {
+            output.error_line("No node is marked and no instance is away, so there is nothing to undo")?;
+            return Ok(Break(ExitStatus::Success));
+        }
+        let steps = counted(work.steps.len(), "step");
+        if !context.silent {
+            output.line(&format!("{steps}:"))?;
+            for at in work.all() {
+                output.line(&format!("{at:>5}. {}", work.step(at).described()))?;
+            }
+        }
+        Ok(Continue(Box::new(Proposal {
+            groups: now.groups_with_nodes(),
+            before: now,
+            work,
+            purpose: format!("taking back run {} of {tool}", read.header.run.began),
+            group: String::new(),
+            question: format!("Take the maintenance back in {steps}?"),
+            stopped: None,
+            document: None,
+            complete: true,
+            status: ExitStatus::Success,
+        })))
     };
     plan_and_execute(&context, cluster, propose, output)
 }

@@ -14,6 +14,9 @@ use htools::plan::opcode::{Opcode, PowerCommand, ReplaceMode};
 /// Time that a node takes to boot, in seconds.
 const BOOT: u64 = 90;
 
+/// Time at which a maintenance counts as endless, in seconds.
+const ENDLESS: u64 = 200_000;
+
 /// Payload of the panic that stands for a killed program.
 pub struct Killed;
 
@@ -127,6 +130,7 @@ impl World {
     pub fn pass(&mut self, seconds: u64) {
         for _ in 0..seconds {
             self.clock += 1;
+            assert!(self.clock < ENDLESS, "the maintenance does not end");
             let (now, later): (Vec<_>, Vec<_>) =
                 std::mem::take(&mut self.due).into_iter().partition(|(at, _)| *at <= self.clock);
             self.due = later;
@@ -266,20 +270,20 @@ impl World {
         match opcode {
             Opcode::NodeSetParams { node_name, offline, drained, .. } => {
                 let Some(at) = self.node(node_name) else { return false };
-                let (up, clock) = (self.is_up(at), self.clock);
+                let up = self.is_up(at);
                 let node = &mut self.nodes[at];
+                if !up && *offline != Some(true) {
+                    return false;
+                }
+                if let Some(on) = offline {
+                    node.offline = *on;
+                    node.drained &= !on;
+                }
                 if let Some(on) = drained {
-                    if !up || node.offline {
+                    if node.offline {
                         return false;
                     }
                     node.drained = *on;
-                }
-                if let Some(on) = offline {
-                    if !on && node.up_from > clock {
-                        return false;
-                    }
-                    node.offline = *on;
-                    node.drained &= !on;
                 }
                 if self.most_down.is_some_and(|most| self.out() > most) {
                     self.wrong.push(format!("{} nodes are out of service at once", self.out()));
@@ -354,7 +358,7 @@ impl World {
         }
         let used: i64 =
             self.instances.iter().filter(|i| i.primary == target && i.runs).map(|i| i.memory).sum();
-        if used + self.instances[at].memory > self.nodes[target].memory - 1024 {
+        if self.instances[at].runs && used + self.instances[at].memory > self.nodes[target].memory - 1024 {
             self.wrong.push(format!("{} has no room for {name}", self.nodes[target].name));
             return false;
         }

@@ -8,6 +8,7 @@ mod failure;
 mod groups;
 mod hbal;
 mod interruption;
+mod maintenance;
 mod monitoring;
 mod pacemaker;
 mod pacemaker_carried;
@@ -160,6 +161,8 @@ pub const ALL: &[Scenario] = &[
     reads("wrong-password", Kind::Small, access::wrong_password),
     reads("certificates", Kind::Small, access::certificates),
     changes("silent-node", Kind::Small, power::silent_node),
+    changes("maintenance-killed", Kind::Small, maintenance::killed_and_resumed),
+    changes("maintenance-failed", Kind::Small, maintenance::failed_and_resumed),
     changes("monitoring", Kind::Small, monitoring::load_of_nodes),
     changes("allocator", Kind::Small, allocator::decides),
     changes("package", Kind::Small, package::in_place_of_the_original),

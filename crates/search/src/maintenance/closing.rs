@@ -1,10 +1,11 @@
-//! The end of a batch that an earlier run has left open, or that was stopped.
+//! The end of a batch that an earlier run has left open, or that was stopped, and of a whole maintenance.
 
 use super::{ByName, not_redundant};
-use htools_ganeti::execute::maintenance::{MaintenanceProgress, MaintenanceTerms, PlannedBatch};
+use htools_ganeti::execute::maintenance::{MaintenanceProgress, MaintenanceTerms, NodeStage, PlannedBatch};
 use htools_model::{Cluster, NodeIdx};
 use htools_plan::maintenance::Closing;
 use htools_plan::names::Impossible;
+use htools_plan::work::Work;
 
 /// The batch that ends an earlier one of these nodes. Nodes that the cluster no longer has are left out.
 ///
@@ -27,4 +28,23 @@ pub fn closing_batch(
         not_redundant: not_redundant(cluster),
         work,
     })
+}
+
+/// The steps that take a maintenance back: nodes that are still marked take instances again, and all instances come
+/// home. Nodes and instances that the cluster no longer has are left out.
+///
+/// # Errors
+/// If a name is not valid in Ganeti.
+pub fn taking_back(
+    cluster: &Cluster,
+    terms: &MaintenanceTerms,
+    progress: &MaintenanceProgress,
+) -> Result<Work, Impossible> {
+    let by_name = ByName::of(cluster);
+    let marked = [NodeStage::Marked, NodeStage::Begun, NodeStage::Maintained];
+    let marked: Vec<NodeIdx> =
+        marked.iter().flat_map(|stage| progress.at(stage)).filter_map(|node| by_name.node(node)).collect();
+    let out = marked.into_iter().filter(|node| cluster.node(*node).spec.offline);
+    let strays = by_name.strays(cluster, &progress.away, &cluster.all_nodes());
+    strays.taking_back(cluster, &out.collect::<Vec<_>>(), &terms.treatment)
 }

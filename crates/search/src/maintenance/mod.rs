@@ -10,7 +10,7 @@ mod tests;
 use std::collections::{BTreeSet, HashMap};
 
 pub use check::problem_after;
-pub use closing::closing_batch;
+pub use closing::{closing_batch, taking_back};
 pub use next::{BatchPlanner, NextBatch, stays_up};
 
 use htools_ganeti::execute::maintenance::Away;
@@ -52,7 +52,9 @@ impl<'c> ByName<'c> {
             else {
                 continue;
             };
-            if home.nodes().any(|node| nodes.contains(&node)) {
+            // If another of its nodes is out of use, that node's own batch brings it home.
+            let is_usable = |node: &NodeIdx| nodes.contains(node) || !cluster.node(*node).spec.offline;
+            if home.nodes().any(|node| nodes.contains(&node)) && home.nodes().all(|node| is_usable(&node)) {
                 strays.moved.push((*instance, home));
             }
         }

@@ -78,12 +78,8 @@ impl BatchPlanner<'_> {
         let open = self.open_nodes(&mut ready, &mut left);
         let is_master = |node: &NodeIdx| ready.node(*node).spec.name == self.master;
         let (masters, others): (Vec<NodeIdx>, Vec<NodeIdx>) = open.into_iter().partition(is_master);
-        if self.terms.rules.skip_master {
-            left.extend(masters.iter().map(|node| self.left(*node, "it is the master node")));
-        }
         if others.is_empty() {
-            let is_due = !masters.is_empty() && !self.terms.rules.skip_master;
-            return Ok(if is_due { NextBatch::Master(left) } else { NextBatch::End(left) });
+            return Ok(if masters.is_empty() { NextBatch::End(left) } else { NextBatch::Master(left) });
         }
         let done = self.progress.at(&NodeStage::Done).len();
         let BatchRules { canary, soak, .. } = self.terms.rules;
@@ -91,7 +87,16 @@ impl BatchPlanner<'_> {
             return Ok(NextBatch::Soak(Duration::from_secs(soak)));
         }
         let most = if done < canary { canary - done } else { usize::MAX };
-        match self.first_part(&ready, &others, most, &mut left)? {
+        // Nodes that an earlier attempt has left out of service come first.
+        let is_out = |node: &NodeIdx| self.cluster.node(*node).spec.offline;
+        let (out, others): (Vec<NodeIdx>, Vec<NodeIdx>) = others.into_iter().partition(is_out);
+        let mut first = None;
+        for nodes in [out, others] {
+            if first.is_none() && !nodes.is_empty() {
+                first = self.first_part(&ready, &nodes, most, &mut left)?;
+            }
+        }
+        match first {
             Some(part) => Ok(NextBatch::Maintain(self.batch(&ready, &part)?)),
             None => {
                 left.extend(masters.iter().map(|node| self.left(*node, "the other nodes come first")));

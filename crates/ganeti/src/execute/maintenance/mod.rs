@@ -82,8 +82,6 @@ pub struct BatchRules {
     pub canary: usize,
     /// Length of this wait, in seconds.
     pub soak: u64,
-    /// True if the master node is left out.
-    pub skip_master: bool,
 }
 
 /// Time limits of a maintenance, in seconds.

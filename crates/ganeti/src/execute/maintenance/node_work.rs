@@ -327,7 +327,8 @@ impl Runner<'_> {
                     CommandFate::Unknown if boots == Boots::Anew && !is_late(terms.limits.boot) => {
                         Look::Pending
                     }
-                    CommandFate::Unknown if boot.is_none() => Look::Failed(NodeTaskError::Silent.to_string()),
+                    // The node may be booting, so the wait for its return decides.
+                    CommandFate::Unknown if boots == Boots::Anew && boot.is_none() => Look::Done,
                     CommandFate::Unknown => match self.host.start_command(&run) {
                         Ok(()) => {
                             (work.stage, work.began) = (WorkStage::Command, self.host.now());

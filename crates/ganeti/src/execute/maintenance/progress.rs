@@ -27,7 +27,7 @@ pub enum NodeStage {
     Skipped,
 }
 
-/// Instances that the maintenance has moved or stopped.
+/// Instances that the maintenance has moved or stopped, or may have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Away {
     /// Placements before the maintenance, by full name.
@@ -184,7 +184,7 @@ impl NodeSteps<'_> {
 }
 
 impl Away {
-    /// The instances that the finished steps of a plan have left away from home.
+    /// The instances that the steps of a plan have left away from home, or may have.
     fn of(work: &Work, state: &State) -> Away {
         let mut away = Away::default();
         for at in state.steps() {
@@ -193,15 +193,13 @@ impl Away {
                 // A stop that failed may have stopped the instance all the same.
                 away.stopped.insert(step.subject.clone());
             }
-            if !state.is_done(at) {
-                continue;
-            }
-            if step.task == Task::Start {
+            if step.task == Task::Start && state.is_done(at) {
                 away.stopped.remove(&step.subject);
             }
-            for relocation in step.relocations() {
+            // A move that failed may have been done in part.
+            for relocation in step.relocations().iter().filter(|_| state.has_begun(at)) {
                 let home = away.homes.entry(step.subject.clone()).or_insert_with(|| relocation.from.clone());
-                if *home == relocation.to {
+                if *home == relocation.to && state.is_done(at) {
                     away.homes.remove(&step.subject);
                 }
             }
