@@ -44,11 +44,7 @@ pub fn loss(
 }
 
 /// The first resource on a node that should not be there.
-pub fn left_on<'a>(
-    node: &str,
-    expected: &[ExpectedPlace],
-    current: &'a [ExpectedPlace],
-) -> Option<&'a str> {
+pub fn left_on<'a>(node: &str, expected: &[ExpectedPlace], current: &'a [ExpectedPlace]) -> Option<&'a str> {
     let on = |place: &&ExpectedPlace| place.node.as_deref() == Some(node);
     let allowed: BTreeSet<&str> = expected.iter().filter(on).map(|place| place.resource.as_str()).collect();
     let there = current.iter().filter(on).map(|place| place.resource.as_str());

@@ -116,7 +116,8 @@ impl<'a> StandbyPlanner<'a> {
         if nodes.len() > self.rules.spare {
             return Err(NodeHold::Quorum);
         }
-        let no_forecast = |error: &dyn std::fmt::Display| NodeHold::NoForecast(printable(&error.to_string(), 200));
+        let no_forecast =
+            |error: &dyn std::fmt::Display| NodeHold::NoForecast(printable(&error.to_string(), 200));
         let text = CibChange::Together(nodes.iter().cloned().map(CibChange::Standby).collect())
             .made_in(self.text, self.source)
             .map_err(|error| no_forecast(&error))?;

@@ -76,7 +76,12 @@ pub(super) fn gate_problem(set: &WorkingSet, batch: &CibBatch, nodes: &[String])
         return Some(format!("{} failed on {}", printable(what, 100), shown_name(&failed.node)));
     }
     let down: BTreeSet<&str> = batch.nodes.iter().map(String::as_str).collect();
-    loss(set, &batch.before, &current(set), &down).map(|lost| match lost {
+    loss_of(set, batch, &down)
+}
+
+/// The first resource that runs less than before a batch, in words.
+pub(super) fn loss_of(set: &WorkingSet, batch: &CibBatch, down: &BTreeSet<&str>) -> Option<String> {
+    loss(set, &batch.before, &current(set), down).map(|lost| match lost {
         NodeHold::Stops(resource) | NodeHold::Stays(resource) => {
             format!("{} does not run as before", shown_name(&resource))
         }

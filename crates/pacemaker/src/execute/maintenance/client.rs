@@ -50,9 +50,9 @@ impl CibMaintenanceClient for LocalCluster {
     fn votes(&mut self) -> Result<Option<ClusterVotes>, CibCallError> {
         match answer(&["corosync-quorumtool", "-s"])? {
             None => Ok(None),
-            Some(text) => ClusterVotes::parse(&text)
-                .map(Some)
-                .ok_or_else(|| CibCallError::Nonsense("corosync-quorumtool does not tell the votes".to_owned())),
+            Some(text) => ClusterVotes::parse(&text).map(Some).ok_or_else(|| {
+                CibCallError::Nonsense("corosync-quorumtool does not tell the votes".to_owned())
+            }),
         }
     }
 

@@ -177,12 +177,7 @@ impl CibMaintenanceRun<'_> {
         Ok(())
     }
 
-    fn look_at_command(
-        &mut self,
-        node: &str,
-        seen: NodeSight,
-        watch: &mut NodeWatch,
-    ) -> Result<(), Ending> {
+    fn look_at_command(&mut self, node: &str, seen: NodeSight, watch: &mut NodeWatch) -> Result<(), Ending> {
         let terms = &self.read.header.terms;
         let (limits, reboots) = (terms.limits, terms.reboots);
         let command = terms.commands.node.clone().unwrap_or_default();
@@ -199,7 +194,9 @@ impl CibMaintenanceRun<'_> {
             CommandFate::Ended { status, last_words } => self.refuse(node, failure(status, &last_words)),
             CommandFate::Unknown if reboots && seen == NodeSight::New => self.maintained(node),
             // It may still reboot the node, so it is not repeated at once.
-            CommandFate::Unknown if (reboots || seen == NodeSight::Away) && !self.is_late(watch, limits.boot) => {
+            CommandFate::Unknown
+                if (reboots || seen == NodeSight::Away) && !self.is_late(watch, limits.boot) =>
+            {
                 Ok(())
             }
             CommandFate::Unknown if seen == NodeSight::Away => {
@@ -213,12 +210,7 @@ impl CibMaintenanceRun<'_> {
         }
     }
 
-    fn look_for_person(
-        &mut self,
-        node: &str,
-        seen: NodeSight,
-        watch: &mut NodeWatch,
-    ) -> Result<(), Ending> {
+    fn look_for_person(&mut self, node: &str, seen: NodeSight, watch: &mut NodeWatch) -> Result<(), Ending> {
         if !watch.has_begun {
             watch.has_begun = true;
             self.host.event(&CibMaintenanceEvent::Waiting(node.to_owned()));
@@ -226,12 +218,7 @@ impl CibMaintenanceRun<'_> {
         if seen == NodeSight::New { self.maintained(node) } else { Ok(()) }
     }
 
-    fn look_for_return(
-        &mut self,
-        node: &str,
-        seen: NodeSight,
-        watch: &mut NodeWatch,
-    ) -> Result<(), Ending> {
+    fn look_for_return(&mut self, node: &str, seen: NodeSight, watch: &mut NodeWatch) -> Result<(), Ending> {
         let (boot, reboots) = (self.read.header.terms.limits.boot, self.read.header.terms.reboots);
         let is_back = seen == NodeSight::New || seen == NodeSight::Same && !reboots;
         watch.sightings = if is_back { watch.sightings + 1 } else { 0 };

@@ -20,8 +20,8 @@ use std::time::{Duration, SystemTime};
 
 use super::client::CibCallError;
 use crate::rolling::ClusterVotes;
-use htools_ganeti::execute::{Ending, NodeTaskError};
 use htools_ganeti::execute::maintenance::{CommandFate, CommandRun, LeftNode};
+use htools_ganeti::execute::{Ending, NodeTaskError};
 use htools_model::shown::shown_name;
 
 pub use client::{CibMaintenanceClient, MARK};

@@ -315,7 +315,12 @@ impl CibMaintenanceRead {
             }
             CibMaintenanceRecord::Skipped { node, .. } => drop(self.step(node, &[Left], Skipped)?),
             CibMaintenanceRecord::Soaking { until } => self.soaks_until = Some(*until),
-            CibMaintenanceRecord::Resumed { .. } | CibMaintenanceRecord::Closed { .. } => {}
+            CibMaintenanceRecord::Resumed { .. } => {
+                // What went wrong after the maintenance of a node was named, and is for a person to mend.
+                let done = self.nodes.iter_mut().filter(|progress| progress.stage == Done);
+                done.for_each(|progress| progress.problem = None);
+            }
+            CibMaintenanceRecord::Closed { .. } => {}
         }
         self.lines += 1;
         Ok(())

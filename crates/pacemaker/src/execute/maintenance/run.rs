@@ -130,7 +130,8 @@ impl<'a> CibMaintenanceRun<'a> {
     fn take_up(&mut self) -> Result<bool, Ending> {
         let open = self.read.nodes.iter().filter(|progress| progress.stage.is_open());
         let nodes: Vec<String> = open.map(|progress| progress.name.clone()).collect();
-        let Some(last) = self.read.batches.iter().rev().find(|batch| batch.nodes.iter().any(|n| nodes.contains(n)))
+        let Some(last) =
+            self.read.batches.iter().rev().find(|batch| batch.nodes.iter().any(|n| nodes.contains(n)))
         else {
             return Ok(false);
         };
@@ -193,12 +194,13 @@ impl<'a> CibMaintenanceRun<'a> {
             )));
         }
         let rules = self.rules(&set)?;
-        let planner =
-            StandbyPlanner::new(&document, SOURCE, &rules).map_err(|error| Ending::Lost(error.to_string()))?;
+        let planner = StandbyPlanner::new(&document, SOURCE, &rules)
+            .map_err(|error| Ending::Lost(error.to_string()))?;
         let batch = match planner.first(&open, most) {
             Ok(batch) => batch,
             Err(held) => {
-                let all = held.into_iter().map(|HeldNode { node, why }| LeftNode { node, why: why.to_string() });
+                let all =
+                    held.into_iter().map(|HeldNode { node, why }| LeftNode { node, why: why.to_string() });
                 left.extend(all);
                 return Ok(NextPart::End { left, is_late: false });
             }

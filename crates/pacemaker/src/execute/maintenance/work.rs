@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::checks::gate_problem;
+use super::checks::{gate_problem, loss_of};
 use super::looks::NodeWatch;
 use super::run::{CibMaintenanceRun, SOURCE};
 use super::{CibBatch, CibMaintenanceEvent, CibMaintenanceRecord, CibNodeStage};
@@ -11,7 +11,6 @@ use crate::cib::change::CibChange;
 use crate::cib::parse;
 use crate::execute::difference;
 use crate::pinning::{ExpectedPlace, Foresight, current};
-use crate::rolling::loss;
 use htools_ganeti::execute::Ending;
 use htools_ganeti::execute::maintenance::AfterFailure;
 
@@ -32,7 +31,8 @@ impl CibMaintenanceRun<'_> {
 
     /// The nodes of a batch in a stage that have not failed.
     pub(super) fn ready(&self, batch: &CibBatch, stage: CibNodeStage) -> Vec<String> {
-        let is_ready = |node: &&String| self.read.stage(node) == Some(stage) && !self.given_up.contains(*node);
+        let is_ready =
+            |node: &&String| self.read.stage(node) == Some(stage) && !self.given_up.contains(*node);
         batch.nodes.iter().filter(is_ready).cloned().collect()
     }
 
@@ -197,8 +197,9 @@ impl CibMaintenanceRun<'_> {
                 {
                     self.host.event(&CibMaintenanceEvent::Warning(format!("not as forecast: {other}")));
                 }
-                let down = self.given_up.iter().map(String::as_str).collect();
-                loss(&set, &batch.before, &now, &down).map(|lost| format!("once it was in use again: {lost}"))
+                let is_out = |node: &&String| self.read.stage(node).is_some_and(CibNodeStage::is_open);
+                let down = self.given_up.iter().filter(is_out).map(String::as_str).collect();
+                loss_of(&set, batch, &down)
             }
         };
         match problem {
