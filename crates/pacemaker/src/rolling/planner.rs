@@ -145,9 +145,13 @@ impl<'a> StandbyPlanner<'a> {
 
     /// Plan for all of these nodes. Each batch is back in use before the next one begins.
     ///
+    /// Nodes that cannot be down after the batches before them are tried in the state of the document, too. No forecast
+    /// knows the scores that agents set once instances run again, so roles may seem to have no other place.
+    ///
     /// # Errors
     /// Fails if there is no forecast for the cluster after a batch.
     pub fn all(mut self, nodes: &[String]) -> Result<StandbyPlan, RollingError> {
+        let first = self.base.clone();
         let mut plan = StandbyPlan { batches: Vec::new(), held: Vec::new() };
         let mut open = nodes.to_vec();
         while !open.is_empty() {
@@ -161,9 +165,13 @@ impl<'a> StandbyPlanner<'a> {
                         return Err(RollingError::Restless);
                     }
                 }
-                Err(held) => {
+                Err(held) if self.is_first => {
                     plan.held = held;
                     break;
+                }
+                Err(_) => {
+                    self.base = first.clone();
+                    self.is_first = true;
                 }
             }
         }
