@@ -28,7 +28,10 @@ pub fn rebooted(cluster: &Cluster) -> anyhow::Result<()> {
     let plan = run(&["--print-moves"])?.good()?;
     let groups: Vec<&str> = plan.stdout.lines().filter(|line| line.starts_with("node")).collect();
     ensure!(groups.len() == 3 && groups[2] == "node1", "the groups are{}", plan.streams());
-    said(&run(&["-X", "--yes", "--node-command", &reboot, "--mark=offline"])?.expect(1)?.stderr, &["--mark"])?;
+    said(
+        &run(&["-X", "--yes", "--node-command", &reboot, "--mark=offline"])?.expect(1)?.stderr,
+        &["--mark"],
+    )?;
 
     let journal = cluster.path("journal").to_string_lossy().into_owned();
     let _ = fs::remove_file(&journal);
@@ -69,8 +72,17 @@ pub fn refused(cluster: &Cluster) -> anyhow::Result<()> {
     let _ = fs::remove_file(&mark);
     let command = format!("test -e {} #", mark.display());
     let only = "test {node} = node2";
-    let words =
-        ["-X", "--yes", "--no-reboot", "--only-when", only, "--node-command", &command, "--journal", &journal];
+    let words = [
+        "-X",
+        "--yes",
+        "--no-reboot",
+        "--only-when",
+        only,
+        "--node-command",
+        &command,
+        "--journal",
+        &journal,
+    ];
     let failed = child::run(&mut hroller(cluster, 1, &words), RUN)?.expect(1)?;
     said(&failed.stderr, &["node2 (still in standby): the command failed with exit status 1", "--resume"])?;
     ensure!(standby(cluster)? == ["node2"], "these nodes are in standby: {:?}", standby(cluster)?);
@@ -85,8 +97,12 @@ fn hroller(cluster: &Cluster, node: usize, words: &[&str]) -> Command {
     of_suite(cluster, "hroller", node, &[&["--live"], words].concat())
 }
 
-/// Makes two of the nodes so large that each has room for all resources.
+/// Makes two of the nodes so large that each has room for all resources. With a stickiness, Pacemaker does not move
+/// resources back and forth between equal nodes.
 fn enlarge(cluster: &Cluster) -> anyhow::Result<()> {
+    let sticky =
+        ["node1", "crm_attribute", "--type=rsc_defaults", "--name=resource-stickiness", "--update=1"];
+    cluster.exec(&sticky)?.good()?;
     for node in ["node1", "node2"] {
         for (name, amount) in [("--name=cpu", "--update=8"), ("--name=memory", "--update=8192")] {
             let node = format!("--node={node}");
@@ -101,9 +117,8 @@ fn reboot_command(cluster: &Cluster) -> anyhow::Result<String> {
     let (file, power) = (cluster.path("reboot"), cluster.path("power"));
     let (power, counts) = (power.display(), cluster.path("reboots"));
     let counts = counts.display();
-    let script = format!(
-        "#!/bin/sh\necho reboot >>{counts}.$1\necho off >{power}/$1\nsleep 3\necho on >{power}/$1\n"
-    );
+    let script =
+        format!("#!/bin/sh\necho reboot >>{counts}.$1\necho off >{power}/$1\nsleep 3\necho on >{power}/$1\n");
     fs::write(&file, script)?;
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755))?;
     for node in ["node1", "node2", "node3"] {
