@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{HeldNode, NodeHold, RollingError, StandbyBatch, StandbyPlan, loss};
 use crate::cib::change::CibChange;
 use crate::foresight::{ExpectedPlace, Foresight};
-use crate::working_set::{Host, WorkingSet};
+use crate::working_set::WorkingSet;
 use htools_model::shown::printable;
 
 /// Rules of a plan.
@@ -192,12 +192,5 @@ pub(crate) fn standing(set: &WorkingSet, name: &str) -> Result<(), NodeHold> {
         () if state.shutting_down => Err(NodeHold::ShuttingDown),
         () if state.maintenance => Err(NodeHold::Maintenance),
         () => Ok(()),
-    }
-}
-
-impl Host {
-    /// Returns true for a node that is a member of the cluster of its own, unlike guest nodes and remote nodes.
-    pub fn is_member(&self) -> bool {
-        self.guest.is_none() && !self.replica && !self.stray && !self.removed
     }
 }
