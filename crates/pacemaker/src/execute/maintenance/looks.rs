@@ -106,7 +106,7 @@ impl CibMaintenanceRun<'_> {
         node: &str,
         set: Option<&WorkingSet>,
         seen: NodeSight,
-        watch: &mut NodeWatch,
+        watch: &NodeWatch,
     ) -> Result<(), Ending> {
         let limits = self.read.header.terms.limits;
         let Some(set) = set.filter(|_| seen != NodeSight::Away) else {
@@ -135,11 +135,8 @@ impl CibMaintenanceRun<'_> {
         }
         self.record(&CibMaintenanceRecord::Beginning { node: node.to_owned() })?;
         match self.read.header.terms.work {
-            CibNodeWork::Person => {
-                watch.has_begun = true;
-                self.host.event(&CibMaintenanceEvent::Waiting(node.to_owned()));
-                Ok(())
-            }
+            // The next look says that the node is ready.
+            CibNodeWork::Person => Ok(()),
             CibNodeWork::Command => {
                 self.host.event(&CibMaintenanceEvent::Commanding(node.to_owned()));
                 self.start(node)

@@ -94,6 +94,23 @@ fn a_node_that_is_not_rebooted_is_named() {
 }
 
 #[test]
+fn a_person_reboots_the_nodes() {
+    let (world, sheet) = ready(3);
+    let mut all = terms(&world.0.borrow());
+    (all.work, all.commands.node) = (CibNodeWork::Person, None);
+    // The program dies while the person is at the first node.
+    world.0.borrow_mut().faults.insert(12, world::WorldFault::KilledBefore);
+    assert_eq!(begin(&world, all, &sheet), None);
+    assert_eq!(world.0.borrow().left_in_standby(), ["n2"]);
+    assert_eq!(resume(&world, &sheet).unwrap().ending, Ending::Done);
+    let world = world.0.borrow();
+    let waits =
+        |node: &str| world.events.iter().filter(|text| text.starts_with(&format!("{node} is ready"))).count();
+    assert_eq!(["n1", "n2", "n3"].map(waits), [1, 2, 1], "{:?}", world.events);
+    assert!(world.left_in_standby().is_empty());
+}
+
+#[test]
 fn records_that_cannot_follow() {
     let world = World::new(3, &[]);
     let mut read = CibMaintenanceRead::begin(header(terms(&world))).unwrap();

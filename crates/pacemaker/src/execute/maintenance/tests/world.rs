@@ -304,7 +304,13 @@ impl CibMaintenanceClient for WorldView {
 
 impl CibMaintenanceHost for WorldView {
     fn event(&mut self, event: &CibMaintenanceEvent) {
-        self.0.borrow_mut().events.push(event.to_string());
+        let mut world = self.0.borrow_mut();
+        if let CibMaintenanceEvent::Waiting(node) = event {
+            // A person reboots it.
+            let at = world.seconds + 10;
+            world.leaving.entry(node.clone()).or_insert(at);
+        }
+        world.events.push(event.to_string());
     }
 
     fn wants_to_stop(&self) -> bool {
