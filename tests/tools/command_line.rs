@@ -201,14 +201,27 @@ fn options_of_hspace() {
 fn options_of_hroller() {
     let hroller = |args: &[&str]| tool("hroller", args);
     hroller(&["--help-completion"]).code(0).stderr("").stdout(
-        "-L,--luxi file\n-m,--master host\n--rapi-credentials file\n--rapi-cacert file\n--insecure-http none\n-t,--text-data file\n-I,--ialloc-src file\n-O,--offline onenode\n\
-         --offline-maintenance none\n-v,--verbose none\n-q,--quiet none\n--no-headers none\n\
-         --node-tags string\n-S,--save none\n-G,--group onegroup\n--print-moves none\n\
-         --full-evacuation none\n--skip-non-redundant none\n--ignore-non-redundant none\n-f,--force none\n\
-         --one-step-only none\n--static-kvm-node-memory integer\n--migrate-shared none\n\
-         --honour-run-state none\n-C,--print-commands none\n--json none\n--report none\n\
-         --print-plan choices=text,json,dot,svg\n--bandwidth float\n--sync-rate float\n--durations-from file\n\
-         --threads integer\n--no-config none\n-V,--version none\n-h,--help none\n--help-completion none\n",
+        "-L,--luxi file\n-m,--master host\n--rapi-credentials file\n--rapi-cacert file\n\
+         --insecure-http none\n-t,--text-data file\n-I,--ialloc-src file\n-O,--offline onenode\n\
+         -x,--xml-file file\n--live none\n--skip-unsupported none\n\
+         --commands choices=cib,pcs,crmsh,crm_resource\n--offline-maintenance none\n-v,--verbose none\n\
+         -q,--quiet none\n--no-headers none\n--node-tags string\n-S,--save none\n-G,--group onegroup\n\
+         --print-moves none\n--full-evacuation none\n--skip-non-redundant none\n\
+         --ignore-non-redundant none\n-f,--force none\n--one-step-only none\n\
+         --static-kvm-node-memory integer\n--migrate-shared none\n--honour-run-state none\n\
+         -C,--print-commands none\n--max-down integer\n-X,--exec none\n--node-command string\n\
+         --reboot-by choices=oob\n--wait-for-operator none\n--no-reboot none\n--skip-when string\n\
+         --only-when string\n--health-command string\n--master-command string\n--skip-master none\n\
+         --canary integer\n--soak string\n--on-failure choices=stop,skip,continue\n\
+         --mark choices=drained,offline\n--return choices=home,stay\n--command-timeout string\n\
+         --check-timeout string\n--boot-timeout string\n--yes none\n--journal file\n--resume file\n\
+         --json-events file\n--max-parallel integer\n--max-out-per-node integer\n\
+         --max-in-per-node integer\n--max-syncs integer\n--max-per-group integer\n\
+         --max-duration string\n--until string\n--reason none\n--priority choices=low,normal,high\n\
+         --metrics none\n--json none\n--report none\n--print-plan choices=text,json,dot,svg\n\
+         --bandwidth float\n--sync-rate float\n--durations-from file\n--reboot-time string\n\
+         --threads integer\n--no-config none\n-V,--version none\n-h,--help none\n\
+         --help-completion none\n",
     );
     hroller(&["--off"]).code(2).stdout("").stderr(contains("--offline-maintenance"));
     hroller(&["x"]).code(1).stdout("").stderr("Error: This program doesn't take any arguments.\n");

@@ -175,11 +175,15 @@ fn options_of_ganeti_are_refused() {
         ("hcheck", "--survive=1"),
         ("hsqueeze", "--ignore-soft-errors"),
         ("hsqueeze", "--standby-data=x"),
+        ("hroller", "--mark=offline"),
+        ("hroller", "--reboot-by=oob"),
+        ("hroller", "--node-tags=a"),
+        ("hroller", "-Sstate"),
     ] {
         let refused = "does not apply to Pacemaker clusters\n";
         run(tool, &["-x", SIX, option]).code(1).stdout("").stderr(contains(refused));
     }
-    for tool in ["hbal", "hspace", "hsqueeze", "hcheck"] {
+    for tool in ["hbal", "hspace", "hsqueeze", "hcheck", "hroller"] {
         let both = run(tool, &["-x", SIX, "-tdata/small.data"]).code(1).stdout("");
         both.stderr(contains("only one cluster can be named"));
         let alone = run(tool, &["-tdata/offline-nodes.data", "--skip-unsupported"]).code(1).stdout("");
@@ -219,4 +223,43 @@ fn what_is_beyond_is_refused_in_the_words_of_hplace() {
         .stderr(starts_with(named).and(contains("--skip-unsupported")));
     let left = fed("hbal", &["--skip-unsupported"], bundle.as_str()).code(0);
     left.stderr(starts_with(named).and(contains("1 unsupported")));
+}
+
+#[test]
+fn hroller_says_which_nodes_can_be_in_standby_together() {
+    let vms = "data/pacemaker-vms.xml";
+    let plan = run("hroller", &["-x", vms, "--print-moves"]).code(0).stderr(is_empty());
+    plan.stdout(
+        starts_with("'Node Reboot Groups'\nnode2\n  ci1 node4\n").and(contains("\nnode1\n  db1 node3\n")),
+    );
+    // Remote nodes and nodes without a place for their resources are named.
+    run("hroller", &["-x", "data/pacemaker-small.xml"])
+        .code(0)
+        .stdout("'Node Reboot Groups'\nnode1\n")
+        .stderr(contains("two_node").and(contains("node2 is left out: rsc-medium would stop")));
+    let commands = run("hroller", &["-x", vms, "--one-step-only", "-C", "--commands=pcs"]).code(0);
+    commands.stdout(contains("pcs node standby node2\n").and(contains("pcs node unstandby node2\n")));
+    let needs_live = contains("option --exec needs a live cluster");
+    run("hroller", &["-x", vms, "-X", "--node-command=true"]).code(1).stderr(needs_live);
+    let needs_way = contains("--exec needs a way to maintain the nodes");
+    run("hroller", &["--live", "-X"]).code(1).stderr(needs_way);
+}
+
+/// Nodes that are in standby are planned, and stay in standby; others are left out.
+#[test]
+fn hroller_on_nodes_that_are_not_in_use() {
+    let text = fs::read_to_string("data/pacemaker-vms.xml").unwrap();
+    let with = |name: &str| {
+        let pair = format!(
+            r#"<instance_attributes id="x-i"><nvpair id="x" name="{name}" value="true"/></instance_attributes></node>"#
+        );
+        let at = text.find(r#"uname="node2""#).unwrap();
+        let end = at + text[at..].find("</node>").unwrap();
+        format!("{}{pair}{}", &text[..end], &text[end + "</node>".len()..])
+    };
+    let standby = fed("hroller", &["-C"], with("standby")).code(0);
+    standby.stdout(contains("# Group 1: node2\ncrm_resource --wait\n").and(contains("node2 --delete").not()));
+    fed("hroller", &[], with("maintenance"))
+        .code(0)
+        .stderr(contains("Warning: node2 is left out: it is in maintenance mode"));
 }

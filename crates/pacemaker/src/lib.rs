@@ -6,6 +6,7 @@
 //!   that lead there; it has an independent checker.
 //! * [`why`] explains placements, and [`lint`] finds likely mistakes.
 //! * [`loss`] shows the effects of losing hosts, and [`fit`] how many more resources fit.
+//! * [`rolling`] plans which nodes can be down at the same time.
 //! * [`pinning`] finds the constraints that bring a cluster to another placement than its own; [`execute`] carries them
 //!   out.
 //!
@@ -57,6 +58,7 @@ mod replicas;
 mod resource;
 mod resting;
 mod resting_document;
+pub mod rolling;
 pub mod score;
 mod sequence;
 mod shift;

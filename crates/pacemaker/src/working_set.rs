@@ -153,6 +153,11 @@ impl Host {
         if away { AllocationScore::MINUS_INFINITY } else { self.base }
     }
 
+    /// Returns true for a node that is a member of the cluster of its own, unlike guest nodes and remote nodes.
+    pub fn is_member(&self) -> bool {
+        self.guest.is_none() && !self.replica && !self.stray && !self.removed
+    }
+
     /// The value of a node attribute; the last of several wins.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().rev().find(|(other, _)| other == name).map(|(_, value)| value.as_str())

@@ -14,6 +14,7 @@ pub(crate) mod normalized;
 pub(crate) mod optimum;
 mod parts;
 mod promotion;
+pub(crate) mod rolling;
 pub(crate) mod simulation;
 pub(crate) mod survive;
 pub(crate) mod text;

@@ -3,6 +3,7 @@
 mod maintain;
 mod master;
 mod options;
+mod pacemaker;
 mod run;
 mod site;
 
@@ -14,7 +15,7 @@ use super::options::catalogue::*;
 use super::options::pace::*;
 use super::options::*;
 use super::output::Output;
-use super::{ExitStatus, ahead, execution, source};
+use super::{ExitStatus, ahead, execution, pacemaker as tools_pacemaker, source};
 use crate::search::rolling::RollingOptions;
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -23,6 +24,7 @@ pub(crate) struct HrollerOptions {
     pub output: OutputOptions,
     pub execution: ExecutionOptions,
     pub limits: LimitOptions,
+    pub cib: CibOptions,
     pub rolling: RollingOptions,
     pub maintain: MaintainOptions,
     pub skip_non_redundant: bool,
@@ -36,6 +38,7 @@ pub(crate) struct HrollerOptions {
 tool_options!(HrollerOptions {
     execution: ExecutionOptions,
     limits: LimitOptions,
+    cib: CibOptions,
     maintain: MaintainOptions
 });
 
@@ -49,11 +52,13 @@ pub(crate) const SPEC: Spec<HrollerOptions> = Spec {
         example("hroller -L -G rack1 --print-moves", "plan one group, with its moves"),
         example("hroller -L -Creboot.sh", "write the commands as a script"),
         example("hroller -L -X --node-command 'ssh {node} reboot'", "reboot all nodes, batch after batch"),
+        example("hroller --live --print-moves", "plan the reboot of a Pacemaker cluster's nodes"),
     ],
     options: &[
         &[LUXI, MASTER],
         &RAPI_ACCESS,
         &[TEXT_DATA, IALLOC_SRC, OFFLINE],
+        &[XML_FILE, LIVE, SKIP_UNSUPPORTED, COMMANDS_FORM],
         &OptionDef::<HrollerOptions>::flag(
             "offline-maintenance",
             "plan as if all instances were stopped",
@@ -126,7 +131,7 @@ pub(crate) const SPEC: Spec<HrollerOptions> = Spec {
         &MAX_DOWN,
         &EXEC
             .says("carry the maintenance out, batch after batch")
-            .more("It needs --luxi or --master.")
+            .more("It needs --luxi, --master or --live.")
             .added(),
         &[
             NODE_COMMAND,
@@ -167,7 +172,7 @@ pub(crate) fn run(mut options: HrollerOptions) -> anyhow::Result<ExitStatus> {
     // A maintenance is always carried out as a stream.
     options.execution.stream = options.execution.exec || options.execution.resume.is_some();
     let mut output = Output::standard();
-    let cluster = source::cluster_label(&options.load.source);
+    let cluster = tools_pacemaker::label(&options.load, &options.cib);
     metered(SPEC.name, &options.output, cluster, &mut output, by_status, |output| {
         let result = plan_or_resume(&options, output);
         // output before an error must not be lost
@@ -177,6 +182,10 @@ pub(crate) fn run(mut options: HrollerOptions) -> anyhow::Result<ExitStatus> {
 }
 
 fn plan_or_resume(options: &HrollerOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    if options.cib.is_named() {
+        return pacemaker::run(options, output);
+    }
+    tools_pacemaker::check(&options.cib, &options.load, None, &options.output)?;
     maintain::check(options)?;
     execution::check_pace(&options.execution, &options.output)?;
     if let Some(journal) = &options.execution.resume {

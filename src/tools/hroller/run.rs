@@ -129,7 +129,8 @@ fn needy(
     output: &mut Output,
 ) -> anyhow::Result<Vec<NodeIdx>> {
     let terms = maintain::terms(options, cluster, &selected);
-    let Needless { left, warnings } = site::needless(&terms, &terms.nodes);
+    let Needless { left, warnings } =
+        site::needless(&terms.commands, options.maintain.command_timeout, &terms.nodes);
     warnings.iter().try_for_each(|warning| output.error_line(&format!("Warning: {warning}")))?;
     for LeftNode { node, why } in &left {
         output.error_line(&format!("{}: {why}", shown_name(node)))?;

@@ -11,7 +11,7 @@ use crate::execute::job::RunInfo;
 use crate::execute::journal::{Header, Read};
 use crate::execute::maintenance::{
     BatchKind, BatchProposal, BegunBatch, CommandFate, CommandRun, LeftNode, MaintenanceHost,
-    MaintenanceProgress, MaintenanceTerms, NodeCommands, NodeStage, PlannedBatch, succeeds,
+    MaintenanceProgress, MaintenanceTerms, NodeCommands, NodeStage, OperatorCommands, PlannedBatch, succeeds,
 };
 use crate::execute::{Event, JobClient, NodeTaskError, Report, RunHost, RunTerms};
 use crate::model::Cluster;
@@ -89,7 +89,7 @@ impl Site<'_> {
     /// Nodes of a batch that the operator's commands leave out.
     fn needless(&mut self, terms: &MaintenanceTerms, nodes: &[String]) -> Vec<LeftNode> {
         let open: Vec<String> = nodes.iter().filter(|node| !self.needy.contains(*node)).cloned().collect();
-        let found = needless(terms, &open);
+        let found = needless(&terms.commands, Duration::from_secs(terms.limits.command), &open);
         for warning in found.warnings {
             self.say(&format!("Warning: {warning}"));
         }
@@ -117,11 +117,9 @@ pub(super) struct Needless {
 
 /// Asks the operator's commands which of these nodes need no maintenance. Nodes for which a command cannot tell are
 /// maintained.
-pub(super) fn needless(terms: &MaintenanceTerms, nodes: &[String]) -> Needless {
+pub(super) fn needless(commands: &OperatorCommands, limit: Duration, nodes: &[String]) -> Needless {
     let mut found = Needless::default();
-    let limit = Duration::from_secs(terms.limits.command);
-    let commands =
-        [(&terms.commands.skip_when, true, "--skip-when"), (&terms.commands.only_when, false, "--only-when")];
+    let commands = [(&commands.skip_when, true, "--skip-when"), (&commands.only_when, false, "--only-when")];
     for (command, skips, option) in commands {
         let Some(command) = command else { continue };
         for some in nodes.chunks(SIDE_BY_SIDE) {

@@ -13,6 +13,7 @@ mod monitoring;
 mod pacemaker;
 mod pacemaker_carried;
 mod pacemaker_promoted;
+mod pacemaker_rolling;
 mod package;
 mod placement;
 mod power;
@@ -210,6 +211,8 @@ pub const ALL: &[Scenario] = &[
     changes("pacemaker-killed", Kind::Pacemaker, pacemaker_carried::killed),
     changes("pacemaker-survive", Kind::Pacemaker, pacemaker::survives_as_said),
     changes("pacemaker-promoted", Kind::Pacemaker, pacemaker_promoted::changed_and_survived),
+    changes("pacemaker-rolling", Kind::Pacemaker, pacemaker_rolling::rebooted),
+    changes("pacemaker-rolling-refused", Kind::Pacemaker, pacemaker_rolling::refused),
     reads("debian13-places", Kind::Pacemaker3, pacemaker::placed_as_said),
     changes("debian13-placed", Kind::Pacemaker3, pacemaker_carried::placed_otherwise),
     changes("debian13-evacuate", Kind::Pacemaker3, pacemaker_carried::evacuated),
@@ -218,6 +221,8 @@ pub const ALL: &[Scenario] = &[
     changes("debian13-killed", Kind::Pacemaker3, pacemaker_carried::killed),
     changes("debian13-survive", Kind::Pacemaker3, pacemaker::survives_as_said),
     changes("debian13-promoted", Kind::Pacemaker3, pacemaker_promoted::changed_and_survived),
+    changes("debian13-rolling", Kind::Pacemaker3, pacemaker_rolling::rebooted),
+    changes("debian13-rolling-refused", Kind::Pacemaker3, pacemaker_rolling::refused),
     reads("debian13-rapi", Kind::Ganeti31, reading::over_rapi),
     reads("debian13-luxi", Kind::Ganeti31, reading::over_luxi),
     reads("debian13-hscan-rapi", Kind::Ganeti31, reading::hscan_over_rapi),

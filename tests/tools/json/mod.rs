@@ -121,6 +121,7 @@ fn the_schemas_are_schemas() {
         "htools.space-1.json",
         "htools.check-1.json",
         "htools.roll-1.json",
+        "htools.standby-groups-1.json",
         "htools.squeeze-1.json",
         "htools.group-status-1.json",
         "htools.regroup-1.json",
@@ -489,6 +490,20 @@ fn rolls_list_moves() {
     let first = &array(&array(&document, "groups")[0], "moves")[0];
     assert_eq!(first["from"]["secondary"], "node-01");
     assert_eq!(first["to"]["secondary"], "node-20");
+}
+
+#[test]
+fn rolls_of_pacemaker_clusters_say_what_the_text_says() {
+    let words = ["hroller", "-x", "data/pacemaker-vms.xml", "--no-headers"];
+    let document = document(&words, &validator("htools.standby-groups-1.json"));
+    let text = stdout(&words);
+    let groups = array(&document, "groups");
+    assert_eq!((document["group_count"].as_u64(), groups.len()), (Some(4), text.lines().count()));
+    for (group, line) in groups.iter().zip(text.lines()) {
+        let names: Vec<&str> = array(group, "nodes").iter().filter_map(Value::as_str).collect();
+        assert_eq!(names.join(","), line);
+    }
+    assert_eq!(groups[3]["nodes"][0], document["coordinator"]);
 }
 
 // --- hsqueeze

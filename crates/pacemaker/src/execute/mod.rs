@@ -4,6 +4,7 @@
 //! Nothing is decided here: the [`CibHeader`] has the change and its expected result. Every step can be repeated.
 
 mod client;
+pub mod maintenance;
 mod programs;
 mod record;
 mod runner;

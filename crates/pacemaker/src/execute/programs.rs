@@ -16,7 +16,7 @@ use htools_model::shown::printable;
 /// Greatest size of a document, in bytes.
 pub const SIZE: u64 = 100 << 20;
 /// Longest time for an answer.
-const LIMIT: Duration = Duration::from_secs(60);
+pub(super) const LIMIT: Duration = Duration::from_secs(60);
 /// Time between two checks if something has ended.
 const LOOK: Duration = Duration::from_millis(300);
 /// Exit status of Pacemaker's programs after a timeout.
@@ -28,7 +28,7 @@ const SOURCE: &str = "cibadmin";
 #[derive(Debug, Default)]
 pub struct LocalCluster;
 
-fn good(words: &[&str], input: &str) -> Result<String, CibCallError> {
+pub(super) fn good(words: &[&str], input: &str) -> Result<String, CibCallError> {
     Ok(ProgramCall { words, input, limit: LIMIT, most: SIZE }.good()?)
 }
 
