@@ -232,7 +232,9 @@ fn run(
     let Some(run) = MaintenanceRun::new(client, &mut site, read, journal) else {
         bail!("{}: the journal is not of a maintenance", path.display());
     };
-    let (end, _) = run.carry_out();
+    let (end, read) = run.carry_out();
+    let began = read.header.run.began;
+    output.figures(|sheet| crate::report::rolling::metrics::tell(sheet, &end.progress, began));
     conclude(&end, path, context.silent, output)
 }
 

@@ -169,6 +169,11 @@ families! {
     SqueezeComplete Gauge "squeeze_search_complete" ["cluster"] "hsqueeze"
         "Whether the search came to its end, before a time limit or an interrupt.";
 
+    MaintenanceNodes Gauge "maintenance_nodes" ["cluster", "stage"] "hroller"
+        "Nodes of a maintenance that hroller carries out: done, needless (left out by a command of the operator), marked (drained, offline or in standby), left.";
+    MaintenanceBegan Gauge "maintenance_start_timestamp_seconds" ["cluster"] "hroller"
+        "Time at which the maintenance began, in seconds since 1970.";
+
     RegroupHealth Gauge "regroup_group_health" ["cluster", "group", "health"] "hgroup"
         "1 at the state of health of the group (hgroup status): healthy, weak (N+1, or nodes could not be emptied), unhealthy (instances on offline nodes).";
     RegroupStranded Gauge "regroup_stranded_instances" ["cluster", "group"] "hgroup"
