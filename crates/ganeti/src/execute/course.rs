@@ -74,3 +74,40 @@ pub(super) struct AwaitedNode {
     /// The trial under way.
     pub(super) trial: Option<WatchedJob>,
 }
+
+/// A step of a maintenance that is under way.
+#[derive(Debug)]
+pub(super) struct NodeWorkUnderWay {
+    pub(super) mark: JobMark,
+    pub(super) began: SystemTime,
+    /// Time of the next look.
+    pub(super) next: SystemTime,
+    pub(super) stage: WorkStage,
+}
+
+/// What a step under way waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WorkStage {
+    /// The operator's command.
+    Command,
+    /// The same command, which an earlier program has started, or was about to start.
+    Doubt,
+    /// A person at the node.
+    Person,
+    /// The return of the node.
+    Return,
+    /// The operator's health check.
+    Health,
+    /// The state of the cluster.
+    Cluster,
+}
+
+impl WorkStage {
+    pub(super) fn asks_for_boots(self) -> bool {
+        matches!(self, WorkStage::Doubt | WorkStage::Person | WorkStage::Return)
+    }
+
+    pub(super) fn is_check(self) -> bool {
+        matches!(self, WorkStage::Health | WorkStage::Cluster)
+    }
+}

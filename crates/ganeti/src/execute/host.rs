@@ -5,8 +5,9 @@ use std::time::{Duration, SystemTime};
 use super::client::JobClient;
 use super::events::Event;
 use super::job::{JobId, RunInfo};
-use super::maintenance::{CommandFate, CommandRun, MaintenanceTerms};
+use super::operator::{CommandFate, CommandRun};
 use super::power::PowerError;
+use super::terms::MaintenanceTerms;
 use crate::remote::CallError;
 use htools_plan::work::WorkStep;
 

@@ -21,8 +21,10 @@ pub mod journal;
 pub mod lines;
 mod luxi;
 pub mod maintenance;
+mod node_work;
 pub mod nodes;
 mod one_job;
+mod operator;
 mod power;
 pub mod program;
 mod rapi;
@@ -34,6 +36,7 @@ pub mod saved;
 pub mod signals;
 mod state;
 mod stream;
+mod terms;
 mod undo;
 mod watch;
 

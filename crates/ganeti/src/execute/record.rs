@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::job::{JobId, JobMark, JobStatus};
-use super::maintenance::PlannedBatch;
+use super::terms::PlannedBatch;
 
 /// Content of a line of a journal, after the first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

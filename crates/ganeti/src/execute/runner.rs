@@ -5,12 +5,11 @@ use std::ops::Range;
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::client::JobClient;
-use super::course::{AwaitedNode, RunTerms, Streaming};
+use super::course::{AwaitedNode, NodeWorkUnderWay, RunTerms, Streaming};
 use super::events::Event;
 use super::host::RunHost;
 use super::job::{Job, JobId, JobMark, JobState, JobStatus, WatchedJob};
 use super::journal::{Header, Journal, OnFailure, Record};
-use super::maintenance::NodeWorkUnderWay;
 use super::nodes;
 use super::report::{Ending, Report, StepReport, StepState};
 use super::state::{JobPart, State};

@@ -19,7 +19,7 @@ pub use write::Journal;
 
 use super::client::ClusterId;
 use super::job::{JobId, RunInfo};
-use super::maintenance::MaintenanceTerms;
+use super::terms::MaintenanceTerms;
 use htools_model::words;
 use htools_plan::stream::StreamLimits;
 use htools_plan::work::Work;

@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::node_work::{CommandFate, CommandRun};
 use crate::execute::host::NodeTaskError;
 use crate::execute::job::JobMark;
+use crate::execute::operator::{CommandFate, CommandRun};
 use crate::execute::program::{ProgramProblem, last_line, wait};
 use crate::remote::rapi::VARIABLES;
 use htools_plan::names::{Name, NameOf};

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{BatchKind, BegunBatch, MaintenanceCourse, MaintenanceTerms};
 use crate::execute::journal::Read;
 use crate::execute::report::StepReport;
 use crate::execute::state::State;
+use crate::execute::terms::{BatchKind, BegunBatch, MaintenanceCourse, MaintenanceTerms};
 use htools_model::Placement;
 use htools_plan::graph::StepIdx;
 use htools_plan::work::{Task, Work};

@@ -3,13 +3,17 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::{AfterFailure, MaintenanceTerms};
-use crate::execute::events::Event;
-use crate::execute::host::NodeTaskError;
-use crate::execute::job::JobMark;
-use crate::execute::nodes::{QUESTIONS, RETRY, listed};
-use crate::execute::record::Record;
-use crate::execute::runner::{MayEnd, Runner};
+use super::client::JobClient;
+use super::course::{NodeWorkUnderWay, WorkStage};
+use super::events::Event;
+use super::host::NodeTaskError;
+use super::job::JobMark;
+use super::journal::Header;
+use super::nodes::{QUESTIONS, RETRY, listed};
+use super::operator::{CommandFate, CommandRun};
+use super::record::Record;
+use super::runner::{MayEnd, Runner};
+use super::terms::{AfterFailure, MaintenanceTerms};
 use crate::remote::CallError;
 use htools_plan::graph::StepIdx;
 use htools_plan::maintenance::NodeMark;
@@ -20,72 +24,6 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Exit status of ssh if its connection breaks, as it does when the command reboots the node.
 const CONNECTION_BROKEN: i32 = 255;
 
-/// A command of the operator for one step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CommandRun<'c> {
-    /// The step. It has at most one command at a time.
-    pub mark: JobMark,
-    /// The command.
-    pub command: &'c str,
-    /// The node that it is for.
-    pub node: &'c str,
-    /// The longest time.
-    pub limit: Duration,
-}
-
-/// Fate of a command that was started, perhaps by an earlier program.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CommandFate {
-    /// It has not ended.
-    Running,
-    /// It has ended.
-    Ended {
-        /// Exit status; `None` if a signal killed it.
-        status: Option<i32>,
-        /// The last line of its output.
-        last_words: String,
-    },
-    /// It is unknown whether it was started, and what became of it.
-    Unknown,
-}
-
-/// A step of a maintenance that is under way.
-#[derive(Debug)]
-pub(in crate::execute) struct NodeWorkUnderWay {
-    mark: JobMark,
-    began: SystemTime,
-    /// Time of the next look.
-    next: SystemTime,
-    stage: WorkStage,
-}
-
-/// What a step under way waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum WorkStage {
-    /// The operator's command.
-    Command,
-    /// The same command, which an earlier program has started, or was about to start.
-    Doubt,
-    /// A person at the node.
-    Person,
-    /// The return of the node.
-    Return,
-    /// The operator's health check.
-    Health,
-    /// The state of the cluster.
-    Cluster,
-}
-
-impl WorkStage {
-    fn asks_for_boots(self) -> bool {
-        matches!(self, WorkStage::Doubt | WorkStage::Person | WorkStage::Return)
-    }
-
-    fn is_check(self) -> bool {
-        matches!(self, WorkStage::Health | WorkStage::Cluster)
-    }
-}
-
 /// Result of a look at a step under way.
 enum Look {
     Pending,
@@ -95,7 +33,7 @@ enum Look {
 
 impl Runner<'_> {
     /// Begins a step of a maintenance.
-    pub(in crate::execute) fn begin_node_work(&mut self, mark: JobMark) -> MayEnd<()> {
+    pub(super) fn begin_node_work(&mut self, mark: JobMark) -> MayEnd<()> {
         self.record(Record::Submitting { jobs: vec![mark] })?;
         let begun = match self.task(mark) {
             Task::Maintain(_) => self.begin_command(mark)?.map(|()| WorkStage::Command),
@@ -119,7 +57,7 @@ impl Runner<'_> {
     }
 
     /// Goes on with a step that an earlier program has begun; false if it certainly has changed nothing.
-    pub(in crate::execute) fn inherit_node_work(&mut self, mark: JobMark) -> bool {
+    pub(super) fn inherit_node_work(&mut self, mark: JobMark) -> bool {
         let stage = match self.task(mark) {
             _ if self.state.boot_before(mark.step).is_none() => return false,
             Task::Maintain(_) => WorkStage::Doubt,
@@ -135,13 +73,13 @@ impl Runner<'_> {
     }
 
     /// Tells if a step without a job is under way.
-    pub(in crate::execute) fn is_under_way(&self, mark: JobMark) -> bool {
+    pub(super) fn is_under_way(&self, mark: JobMark) -> bool {
         self.working.iter().any(|work| work.mark == mark) || self.awaited.iter().any(|node| node.mark == mark)
     }
 
     /// Tells if a job may take a node out of service: only if nothing runs there, by the cluster's word now. Otherwise
     /// the step fails.
-    pub(in crate::execute) fn may_disrupt(&mut self, mark: JobMark) -> MayEnd<bool> {
+    pub(super) fn may_disrupt(&mut self, mark: JobMark) -> MayEnd<bool> {
         let Err(why) = self.note_boot(mark)? else { return Ok(true) };
         self.record(Record::Submitting { jobs: vec![mark] })?;
         self.record(Record::Refused { jobs: vec![mark], why: why.to_string() })?;
@@ -193,10 +131,7 @@ impl Runner<'_> {
     }
 
     /// Repeats a question a few times.
-    fn ask<T>(
-        &mut self,
-        ask: impl Fn(&mut dyn crate::execute::JobClient) -> Result<T, CallError>,
-    ) -> Result<T, CallError> {
+    fn ask<T>(&mut self, ask: impl Fn(&mut dyn JobClient) -> Result<T, CallError>) -> Result<T, CallError> {
         for attempt in 1.. {
             match ask(self.client) {
                 Err(error @ (CallError::Refused(_) | CallError::NoLogin(_))) => return Err(error),
@@ -234,13 +169,13 @@ impl Runner<'_> {
     }
 
     /// Time until the next look at a step under way; `None` if there is none.
-    pub(in crate::execute) fn next_look(&self) -> Option<Duration> {
+    pub(super) fn next_look(&self) -> Option<Duration> {
         let now = self.host.now();
         self.working.iter().map(|work| work.next.duration_since(now).unwrap_or_default()).min()
     }
 
     /// Looks at the steps under way that are due. Returns true if one has ended.
-    pub(in crate::execute) fn look_at_node_work(&mut self) -> MayEnd<bool> {
+    pub(super) fn look_at_node_work(&mut self) -> MayEnd<bool> {
         let now = self.host.now();
         let due = |work: &NodeWorkUnderWay| work.next <= now;
         if !self.working.iter().any(due) {
@@ -400,7 +335,7 @@ impl Runner<'_> {
 }
 
 /// The command of a step, with its node and its time limit.
-fn command_run<'h>(header: &'h crate::execute::journal::Header, mark: JobMark) -> Option<CommandRun<'h>> {
+fn command_run<'h>(header: &'h Header, mark: JobMark) -> Option<CommandRun<'h>> {
     let terms = header.maintenance.as_ref()?;
     let step = header.work.step(mark.step);
     let (command, limit) = match step.task {
