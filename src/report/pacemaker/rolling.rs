@@ -19,12 +19,12 @@ pub(crate) const SCHEMA: &str = "htools.standby-groups/1";
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ResourceShift {
     resource: String,
-    from: Vec<PlaceView>,
-    to: Vec<PlaceView>,
+    from: Vec<MovedResourceView>,
+    to: Vec<MovedResourceView>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct PlaceView {
+struct MovedResourceView {
     node: String,
     promoted: bool,
 }
@@ -36,7 +36,7 @@ fn shifts(outlook: &Foresight) -> Vec<ResourceShift> {
     let none = BTreeSet::new();
     let views = |places: &BTreeSet<NodeInRole<'_>>| {
         let view =
-            |there: &NodeInRole<'_>| PlaceView { node: there.node.to_owned(), promoted: there.promoted };
+            |there: &NodeInRole<'_>| MovedResourceView { node: there.node.to_owned(), promoted: there.promoted };
         places.iter().map(view).collect()
     };
     let names: BTreeSet<&str> = now.keys().chain(end.keys()).copied().collect();
@@ -49,7 +49,7 @@ fn shifts(outlook: &Foresight) -> Vec<ResourceShift> {
 
 /// Places of resources while the nodes of a batch are in standby, a line for each that changes.
 pub(crate) fn moves(batch: &StandbyBatch) -> Vec<String> {
-    let place = |there: &PlaceView| {
+    let place = |there: &MovedResourceView| {
         let role = if there.promoted { " (promoted)" } else { "" };
         format!("{}{role}", shown_name(&there.node))
     };
@@ -115,8 +115,8 @@ struct StandbyGroup {
 #[derive(Debug, Clone, Serialize)]
 struct ShiftView {
     resource: String,
-    from: Vec<PlaceView>,
-    to: Vec<PlaceView>,
+    from: Vec<MovedResourceView>,
+    to: Vec<MovedResourceView>,
 }
 
 #[derive(Debug, Clone, Serialize)]

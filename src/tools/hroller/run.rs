@@ -114,7 +114,9 @@ pub(super) fn run(
         output.error_lines(bound_lines(cluster, &safe.bound, &figures))?;
     }
     if options.execution.exec {
-        let mut nodes: Vec<NodeIdx> = shown.iter().flat_map(|part| part.nodes.iter().copied()).collect();
+        // Nodes that cannot be down now may be able to later; if not, the run ends with their names.
+        let first = shown.first().filter(|_| options.one_step_only);
+        let mut nodes = first.map_or(selected, |part| part.nodes.clone());
         nodes.sort_unstable();
         return maintain::carry_out(options, cluster, &nodes, shown.len(), output);
     }
