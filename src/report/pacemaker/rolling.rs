@@ -35,8 +35,10 @@ fn shifts(outlook: &Foresight) -> Vec<ResourceShift> {
     let (now, end) = (by_resource(&now), by_resource(&end));
     let none = BTreeSet::new();
     let views = |places: &BTreeSet<NodeInRole<'_>>| {
-        let view =
-            |there: &NodeInRole<'_>| MovedResourceView { node: there.node.to_owned(), promoted: there.promoted };
+        let view = |there: &NodeInRole<'_>| MovedResourceView {
+            node: there.node.to_owned(),
+            promoted: there.promoted,
+        };
         places.iter().map(view).collect()
     };
     let names: BTreeSet<&str> = now.keys().chain(end.keys()).copied().collect();
