@@ -117,7 +117,8 @@ impl Rates {
     }
 
     /// The same with measured bandwidths. Each is the sum of copied data over the time left for copying: first from
-    /// steps that only migrate, then from those that copy disks. Speeds without measurements stay.
+    /// steps that only migrate, then from those that copy disks. The times of a maintenance are means. Speeds without
+    /// measurements stay.
     #[must_use]
     pub fn refined(mut self, seen: &[Measured<'_>]) -> Rates {
         let known: Vec<(&Measured<'_>, Vec<LegKind>)> =
@@ -149,6 +150,14 @@ impl Rates {
             took += (time.as_secs_f64() - syncs * self.replace - self.of_ways(step, &others)).max(0.0);
         }
         self.sync_rate = speed(copied, took, self.sync_rate);
+        let mean = |is_wanted: fn(&Task) -> bool| {
+            let its = seen.iter().filter(|seen| is_wanted(&seen.step.task));
+            let times: Vec<f64> = its.map(|seen| seen.took.as_secs_f64()).collect();
+            (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
+        };
+        self.boot = mean(|task| matches!(task, Task::AwaitBack(_))).unwrap_or(self.boot);
+        self.command = mean(|task| matches!(task, Task::Maintain(_))).unwrap_or(self.command);
+        self.resync = mean(|task| *task == Task::Resync).unwrap_or(self.resync);
         self
     }
 }
@@ -233,6 +242,23 @@ pub fn critical_path(work: &Work, seconds: &[f64]) -> (Vec<StepIdx>, f64) {
 mod tests {
     use super::*;
     use htools_model::{Concession, Move, Placement};
+
+    #[test]
+    fn times_of_a_maintenance_are_learned() {
+        use crate::work::Boots;
+        let step = |task| WorkStep { subject: "n".to_owned(), task, opcodes: Vec::new(), freight: None };
+        let steps = [
+            step(Task::AwaitBack(Boots::Anew)),
+            step(Task::AwaitBack(Boots::Maybe)),
+            step(Task::Maintain(Boots::Anew)),
+            step(Task::Resync),
+        ];
+        let measured = |(step, seconds)| Measured { step, took: Duration::from_secs(seconds) };
+        let seen: Vec<Measured<'_>> = steps.iter().zip([100, 200, 7, 40]).map(measured).collect();
+        let learned = Rates::default().refined(&seen);
+        assert_eq!((learned.boot, learned.command, learned.resync), (150.0, 7.0, 40.0));
+        assert_eq!(Rates::default().refined(&[]), Rates::default());
+    }
 
     #[test]
     fn copies_follow_the_legs() {

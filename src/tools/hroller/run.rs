@@ -10,7 +10,7 @@ use crate::execute::maintenance::LeftNode;
 use crate::load::merge::apply_node_options;
 use crate::load::text::writer::whole_cluster_text;
 use crate::model::shown::shown_name;
-use crate::model::{Cluster, InstanceIdx, NodeIdx};
+use crate::model::{Cluster, InstanceIdx, Node, NodeIdx};
 use crate::plan::rolling::{Reboots, SCRIPT_TITLE};
 use crate::plan::rolling::{RollingBound, RollingFigures, outage_times};
 use crate::plan::shell;
@@ -210,9 +210,10 @@ fn select(options: &HrollerOptions, cluster: &Cluster) -> anyhow::Result<Vec<Nod
         options.node_tags.as_ref().is_none_or(|wanted| wanted.iter().any(|tag| tags.contains(tag)))
     };
     let tied = |i: &InstanceIdx| options.rolling.is_non_redundant(cluster.instance(*i));
+    let is_skipped = |node: &Node| options.maintain.skip_master && node.spec.master;
     let nodes = cluster.nodes.iter().filter(|node| {
         !node.spec.offline
-            && !(options.maintain.skip_master && node.spec.master)
+            && !is_skipped(node)
             && group.is_none_or(|group| node.spec.group == group)
             && tagged(&node.spec.tags)
             && !(options.skip_non_redundant && node.state.primaries.iter().any(tied))
