@@ -30,6 +30,7 @@ topics! {
     "room" "docs/recipes/room.md",
     "configuration" "docs/configuration.md",
     "execution" "docs/execution.md",
+    "maintenance" "docs/maintenance.md",
     "monitoring" "docs/monitoring.md",
     "reports" "docs/reports.md",
     "groups" "docs/groups.md",

@@ -53,7 +53,7 @@ pub(super) fn check(options: &HrollerOptions) -> anyhow::Result<()> {
         !(*no_reboot && node_command.is_none()),
         "option --no-reboot needs --node-command: otherwise the boot ID tells when a node is back"
     );
-    if *wait_for_operator && options.maintain.mark == NodeMark::Offline {
+    if *wait_for_operator && options.maintain.mark == Some(NodeMark::Offline) {
         return Err(anyhow!("options --wait-for-operator and --mark=offline exclude each other")
             .hint("Ganeti does not ask offline nodes for their boot ID"));
     }
@@ -76,10 +76,10 @@ pub(super) fn terms(options: &HrollerOptions, cluster: &Cluster, nodes: &[NodeId
     MaintenanceTerms {
         nodes: nodes.iter().map(|node| cluster.node(*node).spec.name.clone()).collect(),
         treatment: NodeTreatment {
-            mark: maintain.mark,
+            mark: maintain.mark.unwrap_or_default(),
             work,
             boots,
-            returns: maintain.returns,
+            returns: maintain.returns.unwrap_or_default(),
             checks_health: maintain.health_command.is_some(),
         },
         commands: OperatorCommands {
@@ -99,7 +99,7 @@ pub(super) fn terms(options: &HrollerOptions, cluster: &Cluster, nodes: &[NodeId
             canary: maintain.canary,
             soak: maintain.soak.as_secs(),
         },
-        after_failure: maintain.on_failure,
+        after_failure: maintain.on_failure.unwrap_or_default(),
         limits: MaintenanceLimits {
             command: maintain.command_timeout.as_secs(),
             boot: execution.handling.boot.as_secs(),

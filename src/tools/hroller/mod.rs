@@ -49,8 +49,6 @@ pub(crate) const SPEC: Spec<HrollerOptions> = Spec {
     forms: &["[OPTION...]"],
     examples: &[
         example("hroller -L", "plan the reboot of all nodes"),
-        example("hroller -L -G rack1 --print-moves", "plan one group, with its moves"),
-        example("hroller -L -Creboot.sh", "write the commands as a script"),
         example("hroller -L -X --node-command 'ssh {node} reboot'", "reboot all nodes, batch after batch"),
         example("hroller --live --print-moves", "plan the reboot of a Pacemaker cluster's nodes"),
     ],
@@ -64,14 +62,12 @@ pub(crate) const SPEC: Spec<HrollerOptions> = Spec {
             "plan as if all instances were stopped",
             |o| o.rolling.offline_maintenance = true,
         )
-        .more("Only the two nodes of a DRBD instance are kept apart.")
-        .common(),
+        .more("Only the two nodes of a DRBD instance are kept apart."),
         &[VERBOSE, QUIET],
         &NO_HEADERS,
         &OptionDef::<HrollerOptions>::new("node-tags", "plan for nodes with at least one of these tags")
             .more("They are separated by commas.")
             .under(Heading::Limits)
-            .common()
             .takes("TAG,...", Text, |o, g| g.list().map(|tags| o.node_tags = Some(tags))),
         &SAVE.says("save the cluster as it was read, as a file that begins with FILE"),
         &GROUP.says("plan for the node group with this name or UUID"),
@@ -89,8 +85,7 @@ pub(crate) const SPEC: Spec<HrollerOptions> = Spec {
             "skip-non-redundant",
             "skip nodes with instances without a copy",
             |o| o.skip_non_redundant = true,
-        )
-        .common(),
+        ),
         &OptionDef::<HrollerOptions>::flag(
             "ignore-non-redundant",
             "leave instances without a copy on their node: they go down with it",
@@ -108,8 +103,7 @@ pub(crate) const SPEC: Spec<HrollerOptions> = Spec {
             "print only the first group, one node a line",
             |o| o.one_step_only = true,
         )
-        .under(Heading::Output)
-        .common(),
+        .under(Heading::Output),
         &STATIC_KVM_NODE_MEMORY,
         &OptionDef::<HrollerOptions>::added_flag(
             "migrate-shared",

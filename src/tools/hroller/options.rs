@@ -34,9 +34,12 @@ pub(crate) struct MaintainOptions {
     pub skip_master: bool,
     pub canary: usize,
     pub soak: Duration,
-    pub on_failure: AfterFailure,
-    pub mark: NodeMark,
-    pub returns: Return,
+    /// None: stop.
+    pub on_failure: Option<AfterFailure>,
+    /// None: drained.
+    pub mark: Option<NodeMark>,
+    /// None: home.
+    pub returns: Option<Return>,
     pub command_timeout: Duration,
     pub check_timeout: Duration,
 }
@@ -55,9 +58,9 @@ impl Default for MaintainOptions {
             skip_master: false,
             canary: 0,
             soak: Duration::ZERO,
-            on_failure: AfterFailure::default(),
-            mark: NodeMark::default(),
-            returns: Return::default(),
+            on_failure: None,
+            mark: None,
+            returns: None,
             command_timeout: Duration::from_secs(3600),
             check_timeout: Duration::from_secs(300),
         }
@@ -109,7 +112,7 @@ pub(super) const WAIT_FOR_OPERATOR: Def =
     .more("The run says which nodes are ready, and goes on with a node once it has a new boot ID.");
 pub(super) const NO_REBOOT: Def = Def::added_flag(
     "no-reboot",
-    "do not expect that --node-command reboots nodes",
+    "accept nodes that --node-command did not reboot",
     |o| o.no_reboot = true,
 )
 .more("Otherwise a node that has the same boot ID as before is a failure. After a crash, the command may run again on a node.");
@@ -138,20 +141,16 @@ pub(super) const ON_NODE_FAILURE: Def = Def::addition("on-failure", "choose what
     .more("stop takes no other node out of service; skip leaves the node marked and goes on with the others; continue does the same, but a check that fails is only a warning.")
     .under(Heading::Execution)
     .takes("WHAT", Choices(AfterFailure::WORDS), |o, g| {
-        g.choice().map(|word| o.on_failure = word.parse().unwrap_or_default())
+        g.choice().map(|word| o.on_failure = word.parse().ok())
     })
-    .default(|o| o.on_failure.to_string());
+    .default(|o| o.on_failure.unwrap_or_default().to_string());
 pub(super) const MARK: Def = Def::addition("mark", "mark nodes drained or offline meanwhile")
     .more("Ganeti does not talk to nodes that are offline.")
-    .takes("MARK", Choices(NodeMark::WORDS), |o, g| {
-        g.choice().map(|word| o.mark = word.parse().unwrap_or_default())
-    })
-    .default(|o| o.mark.to_string());
+    .takes("MARK", Choices(NodeMark::WORDS), |o, g| g.choice().map(|word| o.mark = word.parse().ok()))
+    .default(|o| o.mark.unwrap_or_default().to_string());
 pub(super) const RETURN: Def = Def::addition("return", "bring instances home afterwards, or let them stay")
-    .takes("WHERE", Choices(Return::WORDS), |o, g| {
-        g.choice().map(|word| o.returns = word.parse().unwrap_or_default())
-    })
-    .default(|o| o.returns.to_string());
+    .takes("WHERE", Choices(Return::WORDS), |o, g| g.choice().map(|word| o.returns = word.parse().ok()))
+    .default(|o| o.returns.unwrap_or_default().to_string());
 pub(super) const COMMAND_TIMEOUT: Def =
     Def::addition("command-timeout", "give --node-command at most TIME for a node")
         .takes("TIME", Text, |o, g| g.time().map(|time| o.command_timeout = time))

@@ -55,7 +55,7 @@ fn terms(options: &HrollerOptions, set: &WorkingSet, batches: &[StandbyBatch]) -
         max_down: options.rolling.max_down.map(std::num::NonZeroUsize::get),
         canary: maintain.canary,
         soak: maintain.soak.as_secs(),
-        after_failure: maintain.on_failure,
+        after_failure: maintain.on_failure.unwrap_or_default(),
         limits: MaintenanceLimits {
             command: maintain.command_timeout.as_secs(),
             boot: options.execution.handling.boot.as_secs(),
