@@ -16,7 +16,8 @@ use crate::execute::{ClusterId, Ending};
 use crate::model::shown::shown_name;
 use crate::pacemaker::cib::change::CibChange;
 use crate::pacemaker::execute::{
-    CibClient, CibEvent, CibHeader, CibHost, CibRead, CibRunner, CibTask, LocalCluster, SCHEMA, TaskState,
+    CibClient, CibEvent, CibHeader, CibHost, CibRead, CibRunner, CibSurroundings, CibTask, LocalCluster,
+    SCHEMA, TaskState,
 };
 use crate::pacemaker::pinning::ExpectedPlace;
 use crate::pacemaker::{WorkingSet, cib, place, transition};
@@ -173,6 +174,12 @@ impl CibHost for RunView<'_> {
         };
         // The run goes on even if standard error is closed.
         let _ = signals.whole(|| output.error_line(&text));
+    }
+}
+
+impl CibSurroundings for RunView<'_> {
+    fn unanswered(&mut self, why: String) {
+        self.event(&CibEvent::NoAnswer(why));
     }
 
     fn wants_to_stop(&self) -> bool {

@@ -8,6 +8,7 @@ pub mod maintenance;
 mod programs;
 mod record;
 mod runner;
+mod surroundings;
 mod task;
 
 #[cfg(test)]
@@ -17,4 +18,5 @@ pub use client::{CibCallError, CibClient};
 pub use programs::{LocalCluster, SIZE, Simulation, simulate};
 pub use record::{CibHeader, CibRead, CibRecord, SCHEMA, TaskState};
 pub use runner::{CibEvent, CibHost, CibRunner};
+pub use surroundings::CibSurroundings;
 pub use task::{CibTask, difference, obstacle};

@@ -1,24 +1,17 @@
 //! Walks through a run task by task, and records each before and after it is done.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
-use super::client::{CibCallError, CibClient};
+use super::client::CibClient;
 use super::record::{CibHeader, CibRead, CibRecord};
-use super::task::{CibTask, difference, obstacle};
+use super::surroundings::{CibSurroundings, SOURCE, await_rest, compare, persist};
+use super::task::{CibTask, obstacle};
 use crate::cib::change::CibChange;
-use crate::cib::parse;
-use crate::pinning::{ExpectedPlace, current};
 use htools_ganeti::execute::Ending;
 use htools_ganeti::execute::journal::Journal;
 
-/// Longest time to wait for the cluster before looking for an interrupt.
-const SLICE: Duration = Duration::from_secs(3);
 /// Attempts to ask a cluster that does not answer.
 const ATTEMPTS: u32 = 4;
-/// Pause before the next attempt.
-const PAUSE: Duration = Duration::from_secs(2);
-/// Source of documents, for errors.
-const SOURCE: &str = "the cluster";
 
 /// An event of a run. Tasks are counted from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,15 +27,9 @@ pub enum CibEvent {
 }
 
 /// Surroundings of a run besides the cluster.
-pub trait CibHost {
+pub trait CibHost: CibSurroundings {
     /// Receives an event.
     fn event(&mut self, event: &CibEvent);
-    /// Returns true if nothing more should be done.
-    fn wants_to_stop(&self) -> bool;
-    /// Lets time pass.
-    fn pause(&mut self, time: Duration);
-    /// The present time.
-    fn now(&self) -> SystemTime;
 }
 
 /// A run under way.
@@ -101,8 +88,8 @@ impl<'a> CibRunner<'a> {
         let header = self.read.header.clone();
         let done = match header.tasks()[task] {
             CibTask::Make(change) => self.make(task, &header, change)?,
-            CibTask::Await => self.await_rest(header.limit)?,
-            CibTask::Compare => self.compare(&header.expected)?,
+            CibTask::Await => await_rest(self.client, self.host, ATTEMPTS, header.limit)?,
+            CibTask::Compare => compare(&header.expected, &self.ask()?),
         };
         match done {
             Ok(()) => {
@@ -146,52 +133,8 @@ impl<'a> CibRunner<'a> {
         })
     }
 
-    /// Waits for the cluster in slices, so that an onlooker can end the wait.
-    fn await_rest(&mut self, limit: u64) -> Result<Result<(), String>, Ending> {
-        let end = self.host.now() + Duration::from_secs(limit);
-        loop {
-            if self.persist(|client| client.await_rest(SLICE))? {
-                return Ok(Ok(()));
-            }
-            if self.host.wants_to_stop() {
-                return Err(Ending::Interrupted);
-            }
-            if self.host.now() >= end {
-                return Ok(Err(format!("the cluster was not at rest within {limit} s")));
-            }
-        }
-    }
-
-    fn compare(&mut self, expected: &[ExpectedPlace]) -> Result<Result<(), String>, Ending> {
-        let document = self.ask()?;
-        Ok(match parse(&document, SOURCE) {
-            Ok(set) => difference(expected, &current(&set)).map_or(Ok(()), Err),
-            Err(error) => Err(error.to_string()),
-        })
-    }
-
     fn ask(&mut self) -> Result<String, Ending> {
-        self.persist(|client| client.document())
-    }
-
-    /// Asks until there is an answer, in a limited number of attempts.
-    fn persist<T>(
-        &mut self,
-        mut ask: impl FnMut(&mut dyn CibClient) -> Result<T, CibCallError>,
-    ) -> Result<T, Ending> {
-        let mut attempt = 0;
-        loop {
-            let error = match ask(self.client) {
-                Ok(answer) => return Ok(answer),
-                Err(error) => error.to_string(),
-            };
-            attempt += 1;
-            if attempt == ATTEMPTS {
-                return Err(Ending::Lost(error));
-            }
-            self.host.event(&CibEvent::NoAnswer(error));
-            self.host.pause(PAUSE);
-        }
+        persist(self.client, self.host, ATTEMPTS, |client| client.document())
     }
 
     /// Applies a record to the state, and writes it to the journal. An impossible record is not written.

@@ -143,6 +143,12 @@ impl CibHost for Onlooker {
     fn event(&mut self, event: &CibEvent) {
         self.events.push(event.clone());
     }
+}
+
+impl CibSurroundings for Onlooker {
+    fn unanswered(&mut self, why: String) {
+        self.event(&CibEvent::NoAnswer(why));
+    }
     fn wants_to_stop(&self) -> bool {
         self.stops
     }

@@ -4,9 +4,6 @@ mod check;
 mod closing;
 mod next;
 
-#[cfg(test)]
-mod tests;
-
 use std::collections::{BTreeSet, HashMap};
 
 pub use check::problem_after;

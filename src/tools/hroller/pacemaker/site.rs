@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::execute::NodeTaskError;
 use crate::execute::maintenance::{CommandFate, CommandRun, LeftNode, NodeCommands};
 use crate::execute::signals::Signals;
+use crate::pacemaker::execute::CibSurroundings;
 use crate::pacemaker::execute::maintenance::{CibMaintenanceEvent, CibMaintenanceHost, CibMaintenanceTerms};
 use crate::tools::hroller::site::{Needless, needless};
 use crate::tools::output::Output;
@@ -59,18 +60,6 @@ impl CibMaintenanceHost for CibSite<'_> {
         }
     }
 
-    fn wants_to_stop(&self) -> bool {
-        self.signals.wants_to_stop()
-    }
-
-    fn pause(&mut self, time: Duration) {
-        thread::sleep(time);
-    }
-
-    fn now(&self) -> SystemTime {
-        SystemTime::now()
-    }
-
     fn is_in_time(&self) -> bool {
         let takes = if self.longest > Duration::ZERO { self.longest } else { self.boot + AROUND };
         let end = SystemTime::now().checked_add(takes);
@@ -97,5 +86,23 @@ impl CibMaintenanceHost for CibSite<'_> {
 
     fn kill_command(&mut self, run: &CommandRun<'_>) {
         self.commands.kill(run);
+    }
+}
+
+impl CibSurroundings for CibSite<'_> {
+    fn unanswered(&mut self, why: String) {
+        self.event(&CibMaintenanceEvent::NoAnswer(why));
+    }
+
+    fn wants_to_stop(&self) -> bool {
+        self.signals.wants_to_stop()
+    }
+
+    fn pause(&mut self, time: Duration) {
+        thread::sleep(time);
+    }
+
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
     }
 }

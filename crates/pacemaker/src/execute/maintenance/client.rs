@@ -1,8 +1,8 @@
 //! Interface to a cluster whose nodes are maintained.
 
-use super::super::client::CibClient;
-use super::super::programs::LocalCluster;
 use super::{CibCallError, ClusterVotes};
+use crate::execute::client::CibClient;
+use crate::execute::programs::{LIMIT, LocalCluster, good};
 use htools_ganeti::execute::program::{ProgramCall, ProgramProblem};
 
 /// The transient node attribute by which a node that has left the cluster is told from one that has not.
@@ -31,7 +31,7 @@ pub trait CibMaintenanceClient: CibClient {
 
 /// The answer of a program, whatever its exit status; `None` if it is not installed.
 fn answer(words: &[&str]) -> Result<Option<String>, CibCallError> {
-    let call = ProgramCall { words, input: "", limit: super::super::programs::LIMIT, most: 1 << 20 };
+    let call = ProgramCall { words, input: "", limit: LIMIT, most: 1 << 20 };
     match call.run() {
         Ok(answer) => Ok(Some(answer.text)),
         Err(error) => match &error.problem {
@@ -58,7 +58,7 @@ impl CibMaintenanceClient for LocalCluster {
 
     fn set_mark(&mut self, node: &str, value: &str) -> Result<(), CibCallError> {
         let (node, value) = (format!("--node={node}"), format!("--update={value}"));
-        super::super::programs::good(&["attrd_updater", "--name", MARK, &node, &value], "")?;
+        good(&["attrd_updater", "--name", MARK, &node, &value], "")?;
         Ok(())
     }
 }

@@ -16,9 +16,10 @@ mod tests;
 mod work;
 
 use std::fmt;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use super::client::CibCallError;
+use super::surroundings::CibSurroundings;
 use crate::rolling::ClusterVotes;
 use htools_ganeti::execute::maintenance::{CommandFate, CommandRun, LeftNode};
 use htools_ganeti::execute::{Ending, NodeTaskError};
@@ -96,15 +97,9 @@ impl fmt::Display for CibMaintenanceEvent {
 }
 
 /// Surroundings of a maintenance besides the cluster.
-pub trait CibMaintenanceHost {
+pub trait CibMaintenanceHost: CibSurroundings {
     /// Receives an event.
     fn event(&mut self, event: &CibMaintenanceEvent);
-    /// Returns true if no other node should be taken out of service.
-    fn wants_to_stop(&self) -> bool;
-    /// Lets time pass.
-    fn pause(&mut self, time: Duration);
-    /// The present time.
-    fn now(&self) -> SystemTime;
     /// Returns true if a batch that begins now ends in time.
     fn is_in_time(&self) -> bool;
     /// Those of these nodes that need no maintenance by the operator's commands, with the reasons.

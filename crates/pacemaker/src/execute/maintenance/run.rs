@@ -11,6 +11,7 @@ use super::{
 use crate::cib::change::CibChange;
 use crate::cib::parse;
 use crate::execute::CibCallError;
+use crate::execute::surroundings::{SLICE, SOURCE, await_rest, persist};
 use crate::pinning::Foresight;
 use crate::rolling::{ClusterVotes, HeldNode, StandbyPlanner, StandbyRules, loss, standing};
 use crate::working_set::WorkingSet;
@@ -18,14 +19,8 @@ use htools_ganeti::execute::Ending;
 use htools_ganeti::execute::journal::Journal;
 use htools_ganeti::execute::maintenance::{AfterFailure, LeftNode};
 
-/// Longest time to wait for the cluster, or between batches, before looking for a request to stop.
-const SLICE: Duration = Duration::from_secs(3);
 /// Attempts to ask a cluster that does not answer. It may be electing a coordinator.
 const ATTEMPTS: u32 = 30;
-/// Pause before the next attempt.
-const PAUSE: Duration = Duration::from_secs(2);
-/// Source of documents, for errors.
-pub(super) const SOURCE: &str = "the cluster";
 
 /// A maintenance in progress.
 pub struct CibMaintenanceRun<'a> {
@@ -248,21 +243,9 @@ impl<'a> CibMaintenanceRun<'a> {
         }
     }
 
-    /// Waits until the cluster is at rest, in slices. The inner error is for a cluster that is not in time.
+    /// Waits until the cluster is at rest. The inner error is for a cluster that is not in time.
     pub(super) fn rest(&mut self) -> Result<Result<(), String>, Ending> {
-        let limit = self.read.header.terms.rest;
-        let end = self.host.now() + Duration::from_secs(limit);
-        loop {
-            if self.persist(|client| client.await_rest(SLICE))? {
-                return Ok(Ok(()));
-            }
-            if self.host.wants_to_stop() {
-                return Err(Ending::Interrupted);
-            }
-            if self.host.now() >= end {
-                return Ok(Err(format!("the cluster was not at rest within {limit} s")));
-            }
-        }
+        await_rest(self.client, self.host, ATTEMPTS, self.read.header.terms.rest)
     }
 
     /// Makes a change, unless it is made already.
@@ -292,19 +275,7 @@ impl<'a> CibMaintenanceRun<'a> {
         &mut self,
         mut ask: impl FnMut(&mut dyn CibMaintenanceClient) -> Result<T, CibCallError>,
     ) -> Result<T, Ending> {
-        let mut attempt = 0;
-        loop {
-            let error = match ask(self.client) {
-                Ok(answer) => return Ok(answer),
-                Err(error) => error.to_string(),
-            };
-            attempt += 1;
-            if attempt == ATTEMPTS {
-                return Err(Ending::Lost(error));
-            }
-            self.host.event(&CibMaintenanceEvent::NoAnswer(error));
-            self.host.pause(PAUSE);
-        }
+        persist(self.client, self.host, ATTEMPTS, |client| ask(client))
     }
 
     /// Applies a record to the state, and writes it to the journal. An impossible record is not written.

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use super::checks::{gate_problem, loss_of};
 use super::looks::NodeWatch;
-use super::run::{CibMaintenanceRun, SOURCE};
+use super::run::CibMaintenanceRun;
 use super::{CibBatch, CibMaintenanceEvent, CibMaintenanceRecord, CibNodeStage};
 use crate::cib::change::CibChange;
 use crate::cib::parse;
 use crate::execute::difference;
-use crate::pinning::{ExpectedPlace, Foresight, current};
+use crate::execute::surroundings::{SOURCE, compare};
+use crate::pinning::{Foresight, current};
 use htools_ganeti::execute::Ending;
 use htools_ganeti::execute::maintenance::AfterFailure;
 
@@ -62,7 +63,7 @@ impl CibMaintenanceRun<'_> {
             problem => problem,
         };
         let result = match result {
-            Ok(()) => self.compare(&batch.expected)?,
+            Ok(()) => compare(&batch.expected, &self.ask()?),
             problem => problem,
         };
         match result {
@@ -72,14 +73,6 @@ impl CibMaintenanceRun<'_> {
                 self.call_off(&nodes)
             }
         }
-    }
-
-    fn compare(&mut self, expected: &[ExpectedPlace]) -> Result<Result<(), String>, Ending> {
-        let document = self.ask()?;
-        Ok(match parse(&document, SOURCE) {
-            Ok(set) => difference(expected, &current(&set)).map_or(Ok(()), Err),
-            Err(error) => Err(error.to_string()),
-        })
     }
 
     /// The change that ends the standby of nodes, apart from those that were in standby before.

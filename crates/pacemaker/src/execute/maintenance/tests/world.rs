@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::panic::resume_unwind;
 use std::rc::Rc;
+use std::time::SystemTime;
 
 use super::*;
 use crate::cib::change::CibChange;
@@ -313,18 +314,6 @@ impl CibMaintenanceHost for WorldView {
         world.events.push(event.to_string());
     }
 
-    fn wants_to_stop(&self) -> bool {
-        self.0.borrow().stops
-    }
-
-    fn pause(&mut self, time: Duration) {
-        self.0.borrow_mut().pass(time.as_secs().max(1));
-    }
-
-    fn now(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_secs(self.0.borrow().seconds)
-    }
-
     fn is_in_time(&self) -> bool {
         true
     }
@@ -386,4 +375,22 @@ impl CibMaintenanceHost for WorldView {
     }
 
     fn kill_command(&mut self, _: &CommandRun<'_>) {}
+}
+
+impl CibSurroundings for WorldView {
+    fn unanswered(&mut self, why: String) {
+        self.event(&CibMaintenanceEvent::NoAnswer(why));
+    }
+
+    fn wants_to_stop(&self) -> bool {
+        self.0.borrow().stops
+    }
+
+    fn pause(&mut self, time: Duration) {
+        self.0.borrow_mut().pass(time.as_secs().max(1));
+    }
+
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(self.0.borrow().seconds)
+    }
 }
