@@ -61,7 +61,7 @@ pub struct NodeTreatment {
     pub mark: NodeMark,
     /// Its maintenance.
     pub work: NodeWork,
-    /// Whether the maintenance reboots it.
+    /// Effect of the maintenance on its boot ID.
     pub boots: Boots,
     /// Place of its instances afterwards.
     pub returns: Return,
@@ -249,7 +249,7 @@ struct Reentry<'p> {
     cluster: &'p Cluster,
     nodes: &'p [NodeIdx],
     treatment: &'p NodeTreatment,
-    /// Whether the nodes are waited for, and with new boot IDs.
+    /// Boot IDs with which the nodes come back; `None` if the run does not wait for them.
     waits_for: Option<Boots>,
     /// Running instances with a copy of their disks on the nodes.
     split: &'p [&'p Instance],

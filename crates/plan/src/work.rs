@@ -84,7 +84,7 @@ pub enum Task {
     Start,
 }
 
-/// Whether the maintenance of a node reboots it.
+/// Expected effect of a maintenance on the boot ID of its node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Boots {

@@ -336,13 +336,7 @@ impl RunHost for BatchHost<'_> {
         self.commands.kill(run);
     }
 
-    fn check_cluster(
-        &mut self,
-        client: &mut dyn JobClient,
-        _: &str,
-        instances: &[String],
-        _: &MaintenanceTerms,
-    ) -> Result<(), String> {
+    fn check_cluster(&mut self, client: &mut dyn JobClient, instances: &[String]) -> Result<(), String> {
         let batch = self.batch;
         let cluster = self.cluster()?;
         if let Some(problem) = problem_after(cluster, batch, instances) {
@@ -351,10 +345,7 @@ impl RunHost for BatchHost<'_> {
         let is_mirrored =
             |name: &&String| cluster.instances.iter().any(|i| i.name == **name && i.template.has_secondary());
         let mirrored: Vec<String> = instances.iter().filter(is_mirrored).cloned().collect();
-        match self.disks_out_of_sync(client, &mirrored) {
-            Some(problem) if !mirrored.is_empty() => Err(problem),
-            _ => Ok(()),
-        }
+        self.disks_out_of_sync(client, &mirrored).map_or(Ok(()), Err)
     }
 
     fn pause(&mut self, time: Duration) {

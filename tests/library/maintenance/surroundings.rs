@@ -287,13 +287,7 @@ impl RunHost for SimBatch<'_> {
         call(&self.world, |world| world.fate(run.mark.step.get(), run.node))
     }
 
-    fn check_cluster(
-        &mut self,
-        _: &mut dyn JobClient,
-        _: &str,
-        instances: &[String],
-        _: &MaintenanceTerms,
-    ) -> Result<(), String> {
+    fn check_cluster(&mut self, _: &mut dyn JobClient, instances: &[String]) -> Result<(), String> {
         let cluster = call(&self.world, |world| world.cluster());
         problem_after(&cluster, self.batch, instances).map_or(Ok(()), Err)
     }

@@ -85,7 +85,7 @@ pub(super) struct NodeWorkUnderWay {
     pub(super) stage: WorkStage,
 }
 
-/// What a step under way waits for.
+/// Event that a step under way waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WorkStage {
     /// The operator's command.

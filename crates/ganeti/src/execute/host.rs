@@ -7,7 +7,6 @@ use super::events::Event;
 use super::job::{JobId, RunInfo};
 use super::operator::{CommandFate, CommandRun};
 use super::power::PowerError;
-use super::terms::MaintenanceTerms;
 use crate::remote::CallError;
 use htools_plan::work::WorkStep;
 
@@ -44,19 +43,13 @@ pub trait RunHost {
     }
     /// Ends a command with all its children, if this program has started it.
     fn kill_command(&mut self, _: &CommandRun<'_>) {}
-    /// Checks the cluster after the maintenance of a node, which is in use again: these instances run with their disks
-    /// in sync, and no node has lost its N+1 redundancy.
+    /// Checks the cluster after the maintenance of a node that is in use again: these instances run with their disks in
+    /// sync, and no node has lost its N+1 redundancy.
     ///
     /// # Errors
     /// The first problem, in words. The check is repeated until it succeeds or its time is up.
-    fn check_cluster(
-        &mut self,
-        _: &mut dyn JobClient,
-        node: &str,
-        _: &[String],
-        _: &MaintenanceTerms,
-    ) -> Result<(), String> {
-        Err(format!("this program cannot check the cluster after {node}"))
+    fn check_cluster(&mut self, _: &mut dyn JobClient, _: &[String]) -> Result<(), String> {
+        Err("this program cannot check the cluster".to_owned())
     }
     /// Lets time pass.
     fn pause(&mut self, time: Duration);

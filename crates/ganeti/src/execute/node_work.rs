@@ -10,7 +10,7 @@ use super::host::NodeTaskError;
 use super::job::JobMark;
 use super::journal::Header;
 use super::nodes::{QUESTIONS, RETRY, listed};
-use super::operator::{CommandFate, CommandRun};
+use super::operator::{CONNECTION_BROKEN, CommandFate, CommandRun, command_failure};
 use super::record::Record;
 use super::runner::{MayEnd, Runner};
 use super::terms::{AfterFailure, MaintenanceTerms};
@@ -21,14 +21,23 @@ use htools_plan::work::{Boots, Task};
 
 /// Interval at which a command is polled for its end.
 const LOOK: Duration = Duration::from_secs(1);
-/// Exit status of ssh if its connection breaks, as it does when the command reboots the node.
-const CONNECTION_BROKEN: i32 = 255;
 
 /// Result of a look at a step under way.
 enum Look {
     Pending,
     Done,
     Failed(String),
+}
+
+/// Boot ID of a node now, compared with the last one that was noted.
+#[derive(Debug, Clone, Copy)]
+struct BootSight<'b> {
+    /// The ID; `None` if the node does not answer.
+    now: Option<&'b str>,
+    /// True if it differs from the noted one.
+    is_new: bool,
+    /// True if an ID was noted.
+    is_known: bool,
 }
 
 impl Runner<'_> {
@@ -232,87 +241,106 @@ impl Runner<'_> {
     }
 
     fn look(&mut self, work: &mut NodeWorkUnderWay, boot: Option<&str>) -> Look {
-        let (header, mark) = (self.header, work.mark);
+        let header = self.header;
         let Some(terms) = &header.maintenance else { return Look::Failed("no maintenance".to_owned()) };
-        let step = header.work.step(mark.step);
-        let waited = self.host.now().duration_since(work.began).unwrap_or_default();
-        let is_late = |limit: u64| waited >= Duration::from_secs(limit);
-        let before = self.boot_noted(mark.step).map(str::to_owned);
-        let is_new = boot.is_some() && boot != before.as_deref();
+        let before = self.boot_noted(work.mark.step);
+        let boots =
+            BootSight { now: boot, is_new: boot.is_some() && boot != before, is_known: before.is_some() };
         match work.stage {
-            WorkStage::Command | WorkStage::Doubt => {
-                let Some(run) = command_run(header, mark) else {
-                    return Look::Failed("the journal has no command".to_owned());
-                };
-                let boots = if step.task == Task::Maintain(Boots::Anew) { Boots::Anew } else { Boots::Maybe };
-                match self.host.command_fate(&run) {
-                    CommandFate::Running if is_late(terms.limits.command) => {
-                        self.host.kill_command(&run);
-                        Look::Failed(format!("the command did not end within {} s", terms.limits.command))
-                    }
-                    CommandFate::Running => Look::Pending,
-                    CommandFate::Ended { status: Some(0), .. } => Look::Done,
-                    // The boot ID will tell.
-                    CommandFate::Ended { status: Some(CONNECTION_BROKEN), .. } if boots == Boots::Anew => {
-                        Look::Done
-                    }
-                    CommandFate::Ended { status, last_words } => Look::Failed(failure(status, &last_words)),
-                    CommandFate::Unknown if is_new => Look::Done,
-                    // It may still reboot the node, so it is not repeated at once.
-                    CommandFate::Unknown if boots == Boots::Anew && !is_late(terms.limits.boot) => {
-                        Look::Pending
-                    }
-                    // The node may be booting, so the wait for its return decides.
-                    CommandFate::Unknown if boots == Boots::Anew && boot.is_none() => Look::Done,
-                    CommandFate::Unknown => match self.host.start_command(&run) {
-                        Ok(()) => {
-                            (work.stage, work.began) = (WorkStage::Command, self.host.now());
-                            Look::Pending
-                        }
-                        Err(why) => Look::Failed(why.to_string()),
-                    },
-                }
-            }
-            WorkStage::Person if is_new => Look::Done,
+            WorkStage::Command | WorkStage::Doubt => self.look_at_command(work, terms, boots),
+            WorkStage::Person if boots.is_new => Look::Done,
             WorkStage::Person => Look::Pending,
-            WorkStage::Return => {
-                let needs_new = step.task == Task::AwaitBack(Boots::Anew) && before.is_some();
-                match boot {
-                    Some(_) if is_new || !needs_new => Look::Done,
-                    _ if !is_late(terms.limits.boot) => Look::Pending,
-                    Some(_) => Look::Failed(format!(
-                        "the node was not rebooted: its boot ID is the same as {} s ago",
-                        waited.as_secs()
-                    )),
-                    None => Look::Failed(format!("the node did not answer within {} s", terms.limits.boot)),
-                }
-            }
-            WorkStage::Health => {
-                let Some(run) = command_run(header, mark) else { return Look::Done };
-                match self.host.command_fate(&run) {
-                    CommandFate::Running if waited < run.limit => Look::Pending,
-                    CommandFate::Running => {
-                        self.host.kill_command(&run);
-                        Look::Failed(format!("the health check did not end within {} s", run.limit.as_secs()))
-                    }
-                    CommandFate::Ended { status: Some(0), .. } => Look::Done,
-                    CommandFate::Ended { status, last_words } if is_late(terms.limits.check) => {
-                        Look::Failed(failure(status, &last_words))
-                    }
-                    CommandFate::Ended { .. } | CommandFate::Unknown => match self.host.start_command(&run) {
-                        Ok(()) => Look::Pending,
-                        Err(why) => Look::Failed(why.to_string()),
-                    },
-                }
-            }
+            WorkStage::Return => self.look_for_return(work, terms, boots),
+            WorkStage::Health => self.look_at_health(work, terms),
             WorkStage::Cluster => {
-                let Task::CheckCluster(instances) = &step.task else { return Look::Done };
-                match self.host.check_cluster(self.client, &step.subject, instances, terms) {
+                let Task::CheckCluster(instances) = self.task(work.mark) else { return Look::Done };
+                match self.host.check_cluster(self.client, instances) {
                     Ok(()) => Look::Done,
-                    Err(why) if is_late(terms.limits.check) => Look::Failed(why),
+                    Err(why) if self.is_late(work, terms.limits.check) => Look::Failed(why),
                     Err(_) => Look::Pending,
                 }
             }
+        }
+    }
+
+    fn waited(&self, work: &NodeWorkUnderWay) -> Duration {
+        self.host.now().duration_since(work.began).unwrap_or_default()
+    }
+
+    fn is_late(&self, work: &NodeWorkUnderWay, limit: u64) -> bool {
+        self.waited(work) >= Duration::from_secs(limit)
+    }
+
+    fn look_at_command(
+        &mut self,
+        work: &mut NodeWorkUnderWay,
+        terms: &MaintenanceTerms,
+        boots: BootSight<'_>,
+    ) -> Look {
+        let Some(run) = command_run(self.header, work.mark) else {
+            return Look::Failed("the journal has no command".to_owned());
+        };
+        let reboots = *self.task(work.mark) == Task::Maintain(Boots::Anew);
+        match self.host.command_fate(&run) {
+            CommandFate::Running if self.is_late(work, terms.limits.command) => {
+                self.host.kill_command(&run);
+                Look::Failed(format!("the command did not end within {} s", terms.limits.command))
+            }
+            CommandFate::Running => Look::Pending,
+            CommandFate::Ended { status: Some(0), .. } => Look::Done,
+            // The boot ID will tell.
+            CommandFate::Ended { status: Some(CONNECTION_BROKEN), .. } if reboots => Look::Done,
+            CommandFate::Ended { status, last_words } => Look::Failed(command_failure(status, &last_words)),
+            CommandFate::Unknown if boots.is_new => Look::Done,
+            // It may still reboot the node, so it is not repeated at once.
+            CommandFate::Unknown if reboots && !self.is_late(work, terms.limits.boot) => Look::Pending,
+            // The node may be booting, so the wait for its return decides.
+            CommandFate::Unknown if reboots && boots.now.is_none() => Look::Done,
+            CommandFate::Unknown => match self.host.start_command(&run) {
+                Ok(()) => {
+                    (work.stage, work.began) = (WorkStage::Command, self.host.now());
+                    Look::Pending
+                }
+                Err(why) => Look::Failed(why.to_string()),
+            },
+        }
+    }
+
+    fn look_for_return(
+        &self,
+        work: &NodeWorkUnderWay,
+        terms: &MaintenanceTerms,
+        boots: BootSight<'_>,
+    ) -> Look {
+        let needs_new = *self.task(work.mark) == Task::AwaitBack(Boots::Anew) && boots.is_known;
+        match boots.now {
+            Some(_) if boots.is_new || !needs_new => Look::Done,
+            _ if !self.is_late(work, terms.limits.boot) => Look::Pending,
+            Some(_) => Look::Failed(format!(
+                "the node was not rebooted: its boot ID is the same as {} s ago",
+                self.waited(work).as_secs()
+            )),
+            None => Look::Failed(format!("the node did not answer within {} s", terms.limits.boot)),
+        }
+    }
+
+    fn look_at_health(&mut self, work: &NodeWorkUnderWay, terms: &MaintenanceTerms) -> Look {
+        let Some(run) = command_run(self.header, work.mark) else { return Look::Done };
+        let is_late = self.is_late(work, terms.limits.check);
+        match self.host.command_fate(&run) {
+            CommandFate::Running if !is_late => Look::Pending,
+            CommandFate::Running => {
+                self.host.kill_command(&run);
+                Look::Failed(format!("the health check did not end within {} s", terms.limits.check))
+            }
+            CommandFate::Ended { status: Some(0), .. } => Look::Done,
+            CommandFate::Ended { status, last_words } if is_late => {
+                Look::Failed(command_failure(status, &last_words))
+            }
+            CommandFate::Ended { .. } | CommandFate::Unknown => match self.host.start_command(&run) {
+                Ok(()) => Look::Pending,
+                Err(why) => Look::Failed(why.to_string()),
+            },
         }
     }
 
@@ -345,11 +373,4 @@ fn command_run<'h>(header: &'h Header, mark: JobMark) -> Option<CommandRun<'h>> 
     };
     let (command, limit) = (command.as_deref()?, Duration::from_secs(limit));
     Some(CommandRun { mark, command, node: &step.subject, limit })
-}
-
-fn failure(status: Option<i32>, last_words: &str) -> String {
-    match status {
-        Some(status) => format!("the command failed with exit status {status}{last_words}"),
-        None => format!("the command was killed{last_words}"),
-    }
 }

@@ -32,3 +32,14 @@ pub enum CommandFate {
     /// It is unknown whether it was started, and what became of it.
     Unknown,
 }
+
+/// Exit status of ssh if its connection breaks, as it does when the command reboots the node.
+pub const CONNECTION_BROKEN: i32 = 255;
+
+/// Text about a command that has ended with a failure.
+pub fn command_failure(status: Option<i32>, last_words: &str) -> String {
+    match status {
+        Some(status) => format!("the command failed with exit status {status}{last_words}"),
+        None => format!("the command was killed{last_words}"),
+    }
+}

@@ -12,7 +12,7 @@ pub use commands::{NodeCommands, succeeds};
 pub use progress::{Away, MaintenanceProgress, NodeStage};
 pub use run::{BatchProposal, LeftNode, MaintenanceEnd, MaintenanceHost, MaintenanceRun};
 
-pub use super::operator::{CommandFate, CommandRun};
+pub use super::operator::{CONNECTION_BROKEN, CommandFate, CommandRun, command_failure};
 pub use super::terms::{
     AfterFailure, BatchKind, BatchRules, BegunBatch, MaintenanceCourse, MaintenanceLimits, MaintenanceTerms,
     OperatorCommands, PlannedBatch,

@@ -18,7 +18,7 @@ use htools_plan::work::{Boots, Work};
 /// Longest pause after which a request to stop is heeded while the run waits between batches.
 const SLICE: Duration = Duration::from_secs(5);
 
-/// What a maintenance does next.
+/// Next part of a maintenance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BatchProposal {
     /// It begins this batch.

@@ -10,12 +10,12 @@ use crate::rolling::left_on;
 use crate::working_set::WorkingSet;
 use htools_ganeti::execute::Ending;
 use htools_ganeti::execute::job::JobMark;
-use htools_ganeti::execute::maintenance::{AfterFailure, CommandFate, CommandRun};
+use htools_ganeti::execute::maintenance::{
+    AfterFailure, CONNECTION_BROKEN, CommandFate, CommandRun, command_failure,
+};
 use htools_model::shown::shown_name;
 use htools_plan::graph::StepIdx;
 
-/// Exit status of ssh if its connection breaks, as it does when the command reboots the node.
-const CONNECTION_BROKEN: i32 = 255;
 /// Looks in a row that must see a node as a member: the first may see an old state.
 const SIGHTINGS: u32 = 2;
 
@@ -53,13 +53,6 @@ fn command_run<'c>(
     let step = batch * 2 + usize::from(part == CommandPart::Health);
     let mark = JobMark { step: StepIdx::new(step), part: 0 };
     CommandRun { mark, command, node, limit: Duration::from_secs(limit) }
-}
-
-fn failure(status: Option<i32>, last_words: &str) -> String {
-    match status {
-        Some(status) => format!("the command failed with exit status {status}{last_words}"),
-        None => format!("the command was killed{last_words}"),
-    }
 }
 
 impl CibMaintenanceRun<'_> {
@@ -188,7 +181,9 @@ impl CibMaintenanceRun<'_> {
             CommandFate::Ended { status: Some(0), .. } => self.maintained(node),
             // The mark will tell.
             CommandFate::Ended { status: Some(CONNECTION_BROKEN), .. } if reboots => self.maintained(node),
-            CommandFate::Ended { status, last_words } => self.refuse(node, failure(status, &last_words)),
+            CommandFate::Ended { status, last_words } => {
+                self.refuse(node, command_failure(status, &last_words))
+            }
             CommandFate::Unknown if reboots && seen == NodeSight::New => self.maintained(node),
             // It may still reboot the node, so it is not repeated at once.
             CommandFate::Unknown
@@ -247,7 +242,7 @@ impl CibMaintenanceRun<'_> {
                 format!("the health check did not end within {limit} s")
             }
             CommandFate::Ended { status, last_words } if self.is_late(watch, limit) => {
-                format!("health check: {}", failure(status, &last_words))
+                format!("health check: {}", command_failure(status, &last_words))
             }
             CommandFate::Ended { .. } | CommandFate::Unknown => {
                 watch.has_begun = true;

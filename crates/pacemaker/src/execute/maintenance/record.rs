@@ -316,7 +316,7 @@ impl CibMaintenanceRead {
             CibMaintenanceRecord::Skipped { node, .. } => drop(self.step(node, &[Left], Skipped)?),
             CibMaintenanceRecord::Soaking { until } => self.soaks_until = Some(*until),
             CibMaintenanceRecord::Resumed { .. } => {
-                // What went wrong after the maintenance of a node was named, and is for a person to mend.
+                // A person mends the problems that came after the maintenance of a node; the earlier run named them.
                 let done = self.nodes.iter_mut().filter(|progress| progress.stage == Done);
                 done.for_each(|progress| progress.problem = None);
             }

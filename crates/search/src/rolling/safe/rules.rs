@@ -81,7 +81,7 @@ impl Arrivals<'_> {
         }
     }
 
-    /// What a node takes over.
+    /// Instances that fail over to a node, and the room for them.
     fn takeover(&self, node: &Node) -> Takeover {
         let state = &node.state;
         let is_safe = !state.ledger.n1_fail;
