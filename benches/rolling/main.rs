@@ -12,10 +12,10 @@ use htools_ganeti::generate::{self, ClusterSpec, TemplateMix};
 use htools_ganeti::load::merge::{MergeOptions, finish, merge};
 use htools_model::{Cluster, Mib, NodeIdx};
 use htools_plan::durations::Rates;
-use htools_plan::rolling::{OutageTime, Reboots, RollingBound, RollingFigures, RollingGap, outage_times};
+use htools_plan::rolling::{Reboots, RollingFigures, RollingGap};
 use htools_plan::stream::{PlanSchedule, StreamLimits};
+use htools_search::rolling::RollingOptions;
 use htools_search::rolling::safe::{SafePlan, SafePlanner};
-use htools_search::rolling::{Part, RollingOptions};
 
 /// A kind of maintenance.
 struct Kind {
@@ -76,14 +76,7 @@ fn kinds() -> [Kind; 6] {
 }
 
 fn main() -> anyhow::Result<()> {
-    let sizes = sizes(
-        std::env::var("ARGS")
-            .unwrap_or_default()
-            .split_whitespace()
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-            .into_iter(),
-    )?;
+    let sizes = sizes(std::env::args().skip(1))?;
     let mut reasons = Vec::new();
     println!("{} clusters of {} nodes, {} instances each\n", sizes.seeds, sizes.nodes, sizes.nodes * 5);
     println!(
@@ -130,20 +123,19 @@ fn outcome(kind: &Kind, sizes: Sizes, seed: u64) -> anyhow::Result<Outcome> {
     let rates = Rates::default();
     let begin = Instant::now();
     let planner = SafePlanner::new(&cluster, &cluster.all_nodes(), &kind.options, 0)?;
-    let alone = planner.alone().iter().map(borrowed);
-    let times = outage_times(&cluster, alone, kind.options.offline_maintenance, &rates, kind.limits, 0.0)?;
-    let least: Vec<f64> = times.iter().map(|time| time.least).collect();
-    let plan = planner.plan(&least);
+    let planned = planner.nodes().len();
+    let planner = planner.timed(&rates, kind.limits)?;
+    let plan = planner.plan();
     let took = begin.elapsed().as_secs_f64();
     let begin = Instant::now();
-    let bound = RollingBound::of(planner.rules(), &times, kind.limits);
+    let bound = planner.bound();
     let bounding = begin.elapsed().as_secs_f64();
     let seconds = duration(&cluster, &plan, kind, &rates)?;
     let postponed: Vec<NodeIdx> = plan.postponed.iter().map(|one| one.node).collect();
-    let slowest = plan.parts.iter().map(|part| slowest(&planner, part, &times)).sum();
+    let slowest = planner.slowest(&plan);
     let figures = RollingFigures { batches: plan.parts.len(), seconds, slowest, postponed: &postponed };
     Ok(Outcome {
-        planned: planner.nodes().len(),
+        planned,
         left_out: plan.left_out.len(),
         batches: [plan.parts.len(), bound.batches],
         seconds: [seconds, bound.seconds],
@@ -153,20 +145,10 @@ fn outcome(kind: &Kind, sizes: Sizes, seed: u64) -> anyhow::Result<Outcome> {
     })
 }
 
-fn borrowed(part: &Part) -> (&[NodeIdx], &[htools_model::MovedMeanwhile]) {
-    (&part.nodes, &part.moves)
-}
-
 fn duration(cluster: &Cluster, plan: &SafePlan, kind: &Kind, rates: &Rates) -> anyhow::Result<f64> {
-    let parts = plan.parts.iter().map(borrowed);
+    let parts = plan.parts.iter().map(|part| (&part.nodes[..], &part.moves[..]));
     let work = Reboots::of(cluster, parts, kind.options.offline_maintenance)?.work;
     Ok(PlanSchedule::stream(&work, &rates.of(&work), kind.limits).total())
-}
-
-/// Least time of the slowest node of a batch.
-fn slowest(planner: &SafePlanner<'_>, part: &Part, times: &[OutageTime]) -> f64 {
-    let position = |node: &NodeIdx| planner.nodes().binary_search(node).ok();
-    part.nodes.iter().filter_map(position).map(|at| times[at].least).fold(0.0, f64::max)
 }
 
 fn row(kind: &Kind, outcomes: &[Outcome]) -> String {

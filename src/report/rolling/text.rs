@@ -2,12 +2,15 @@
 
 use crate::model::number::counted;
 use crate::model::shown::shown_name;
-use crate::model::{Cluster, NodeIdx};
+use crate::model::{Cluster, InstanceIdx, NodeIdx, Outage};
 use crate::plan::rolling::{RollingBound, RollingFigures, RollingGap};
 use crate::report::timetable::duration;
+use crate::report::why::words::rule_name;
+use crate::search::maintenance::UnmaintainedReason;
 use crate::search::rolling::Part;
 use crate::search::rolling::colour::Colouring;
 use crate::search::rolling::graph::ConflictGraph;
+use crate::search::rolling::safe::StaysUp;
 
 /// The graph in one line, by the numbers of the nodes.
 pub(crate) fn graph_line(graph: &ConflictGraph) -> String {
@@ -87,3 +90,35 @@ fn gap_text(cluster: &Cluster, gap: &RollingGap) -> String {
 
 /// Most nodes that a reason names.
 const NAMED: usize = 5;
+
+/// Reason why a node cannot be down, even alone.
+pub(crate) fn stays_up(cluster: &Cluster, why: StaysUp) -> String {
+    let node = |node: NodeIdx| shown_name(&cluster.node(node).spec.name).to_string();
+    let instance = |instance: InstanceIdx| shown_name(&cluster.instance(instance).name).to_string();
+    match why {
+        StaysUp::NoTarget { instance: i } => format!("no other node can take instance '{}'", instance(i)),
+        StaysUp::NoSecondaryTarget { instance: i } => {
+            format!("no other node can take the disks of instance '{}'", instance(i))
+        }
+        StaysUp::NoSecondary { instance: i } => format!("instance '{}' has no secondary node", instance(i)),
+        StaysUp::SecondaryOut { instance: i, node: n } => {
+            format!("node '{}', the secondary of instance '{}', is out of use", node(n), instance(i))
+        }
+        StaysUp::Refused { instance: i, node: n, rule } => {
+            format!("instance '{}' cannot run on node '{}': {}", instance(i), node(n), rule_name(rule))
+        }
+        StaysUp::Redundancy { node: n } => format!("node '{}' would no longer be N+1 redundant", node(n)),
+    }
+}
+
+/// Reason why a node cannot be maintained as the cluster is now.
+pub(crate) fn unmaintained(cluster: &Cluster, why: UnmaintainedReason) -> String {
+    match why {
+        UnmaintainedReason::Gone => "the cluster no longer has it".to_owned(),
+        UnmaintainedReason::Out(Outage::Drained) => "it is drained".to_owned(),
+        UnmaintainedReason::Out(_) => "it is offline".to_owned(),
+        UnmaintainedReason::StaysUp(why) => stays_up(cluster, why),
+        UnmaintainedReason::Enough(why) => why.to_string(),
+        UnmaintainedReason::MasterLast => "the other nodes come first".to_owned(),
+    }
+}

@@ -11,18 +11,17 @@ use crate::load::merge::apply_node_options;
 use crate::load::text::writer::whole_cluster_text;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, InstanceIdx, Node, NodeIdx};
+use crate::plan::rolling::RollingFigures;
 use crate::plan::rolling::{Reboots, SCRIPT_TITLE};
-use crate::plan::rolling::{RollingBound, RollingFigures, outage_times};
 use crate::plan::shell;
 use crate::plan::stream::PlanSchedule;
 use crate::report;
 use crate::report::form::file::write_whole;
 use crate::report::form::json;
 use crate::report::rolling::html::RollingReport;
-use crate::report::rolling::text::{bound_lines, graph_line, moves, node_names, statistics_line};
+use crate::report::rolling::text::{bound_lines, graph_line, moves, node_names, statistics_line, stays_up};
 use crate::report::timetable::Timetable;
-use crate::search::maintenance::stays_up;
-use crate::search::rolling::safe::SafePlanner;
+use crate::search::rolling::safe::{SafePlan, SafePlanner, TimedPlanner};
 use crate::search::rolling::{Conflicts, NoPlan, Part, RollingOptions, is_stopped};
 use crate::tools::hint::WithHint;
 use crate::tools::options::CommandTarget;
@@ -55,9 +54,9 @@ pub(super) fn run(
         output.line(&graph_line(&conflicts.graph))?;
     }
     let is_safe = options.execution.exec || options.rolling.max_down.is_some();
-    let mut safe = is_safe.then(|| safe_plan(options, cluster, &selected, output)).transpose()?;
-    let parts = match &mut safe {
-        Some(safe) => std::mem::take(&mut safe.parts),
+    let safe = is_safe.then(|| safe_plan(options, cluster, &selected, output)).transpose()?;
+    let parts = match &safe {
+        Some((_, plan)) => plan.parts.clone(),
         None => conflicts.plan(cluster, &options.rolling).map_err(refused)?,
     };
     let shown = if options.one_step_only { &parts[..parts.len().min(1)] } else { &parts[..] };
@@ -102,16 +101,13 @@ pub(super) fn run(
     if options.execution.print_plan.is_some() {
         execution::shown(&options.execution, &reboots.work, options.output.json, output)?;
     }
-    if let Some(safe) = safe.filter(|_| level >= 1 && !options.one_step_only) {
+    if let Some((planner, plan)) = safe.filter(|_| level >= 1 && !options.one_step_only) {
         let seconds = execution::rates(&options.execution)?.of(&reboots.work);
         let total = PlanSchedule::best(&reboots.work, &seconds, options.execution.limits).1.total();
-        let figures = RollingFigures {
-            batches: parts.len(),
-            seconds: total,
-            slowest: safe.slowest,
-            postponed: &safe.postponed,
-        };
-        output.error_lines(bound_lines(cluster, &safe.bound, &figures))?;
+        let postponed: Vec<NodeIdx> = plan.postponed.iter().map(|out| out.node).collect();
+        let slowest = planner.slowest(&plan);
+        let figures = RollingFigures { batches: parts.len(), seconds: total, slowest, postponed: &postponed };
+        output.error_lines(bound_lines(cluster, &planner.bound(), &figures))?;
     }
     if options.execution.exec {
         // Nodes that cannot be down now may be able to later; if not, the run ends with their names.
@@ -142,49 +138,26 @@ fn needy(
     Ok(selected)
 }
 
-/// A plan by which the nodes that stay up keep their redundancy.
-struct Safe {
-    parts: Vec<Part>,
-    /// Nodes that the rules allowed in a batch, but that found no room there.
-    postponed: Vec<NodeIdx>,
-    /// Lower bound of the batches and the duration.
-    bound: RollingBound,
-    /// Sum over the batches of the least time of their slowest nodes, in seconds.
-    slowest: f64,
-}
-
-/// The safe plan for these nodes. Nodes that cannot be down even alone are left out, with a warning.
-fn safe_plan(
+/// A plan by which the nodes that stay up keep their redundancy, and its planner. Nodes that cannot be down even alone
+/// are left out, with a warning.
+fn safe_plan<'c>(
     options: &HrollerOptions,
-    cluster: &Cluster,
+    cluster: &'c Cluster,
     selected: &[NodeIdx],
     output: &mut Output,
-) -> anyhow::Result<Safe> {
+) -> anyhow::Result<(TimedPlanner<'c>, SafePlan)> {
     let rolling = RollingOptions { keeps_redundancy: true, ..options.rolling };
     let planner = SafePlanner::new(cluster, selected, &rolling, 0)?;
-    let alone = planner.alone().iter().map(|part| (&part.nodes[..], &part.moves[..]));
-    let rates = execution::rates(&options.execution)?;
-    let limits = options.execution.limits;
-    let times = outage_times(cluster, alone, rolling.offline_maintenance, &rates, limits, 0.0)?;
-    let plan = planner.plan(&times.iter().map(|time| time.least).collect::<Vec<_>>());
+    let planner = planner.timed(&execution::rates(&options.execution)?, options.execution.limits)?;
+    let plan = planner.plan();
     for out in &plan.left_out {
         let name = shown_name(&cluster.node(out.node).spec.name).to_string();
-        output.error_line(&format!("Warning: {name} is left out: {}", stays_up(cluster, out)))?;
+        output.error_line(&format!("Warning: {name} is left out: {}", stays_up(cluster, out.why)))?;
     }
     if plan.parts.is_empty() {
         bail!("no node can be down while the others keep their redundancy");
     }
-    let least = |node: &NodeIdx| {
-        let at = planner.nodes().iter().position(|other| other == node);
-        at.and_then(|at| times.get(at)).map_or(0.0, |time| time.least)
-    };
-    let slowest = plan.parts.iter().map(|part| part.nodes.iter().map(least).fold(0.0, f64::max)).sum();
-    Ok(Safe {
-        bound: RollingBound::of(planner.rules(), &times, limits),
-        postponed: plan.postponed.iter().map(|out| out.node).collect(),
-        parts: plan.parts,
-        slowest,
-    })
+    Ok((planner, plan))
 }
 
 /// Checks that there is exactly one master. With `--force`, none is enough.

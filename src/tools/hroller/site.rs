@@ -21,7 +21,8 @@ use crate::plan::durations::Rates;
 use crate::plan::maintenance::Closing;
 use crate::plan::stream::PlanSchedule;
 use crate::plan::work::{Work, WorkStep};
-use crate::search::maintenance::{BatchPlanner, NextBatch, closing_batch, problem_after};
+use crate::report::rolling::text::unmaintained;
+use crate::search::maintenance::{BatchPlanner, NextBatch, Unmaintained, closing_batch, problem_after};
 use crate::tools::execution::{Console, ExecutionContext, ExecutionStage, cleanup_lines, read_again};
 use crate::tools::output::Output;
 
@@ -147,6 +148,11 @@ pub(super) fn needless(commands: &OperatorCommands, limit: Duration, nodes: &[St
     found
 }
 
+fn named(cluster: &Cluster, left: Vec<Unmaintained>) -> Vec<LeftNode> {
+    let named = |left: Unmaintained| LeftNode { why: unmaintained(cluster, left.why), node: left.node };
+    left.into_iter().map(named).collect()
+}
+
 impl MaintenanceHost for Site<'_> {
     fn next(
         &mut self,
@@ -174,12 +180,15 @@ impl MaintenanceHost for Site<'_> {
                     self.say(&format!("The next batch begins in {} s", time.as_secs()));
                     return Ok(BatchProposal::Soak(time));
                 }
-                NextBatch::End(left) => return Ok(BatchProposal::End { left, is_late: false }),
-                NextBatch::Master(mut left) => {
+                NextBatch::End(left) => {
+                    return Ok(BatchProposal::End { left: named(&cluster, left), is_late: false });
+                }
+                NextBatch::Master(left) => {
                     let done = progress.at(&NodeStage::Done);
                     match hand_over(self, client, read, &master, &done, given_up)? {
                         Handover::Done => continue,
                         Handover::Refused(why) => {
+                            let mut left = named(&cluster, left);
                             left.push(LeftNode { node: master, why });
                             return Ok(BatchProposal::End { left, is_late: false });
                         }

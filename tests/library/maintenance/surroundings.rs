@@ -9,8 +9,8 @@ use super::world::{Killed, SimJob, World};
 use htools::execute::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, WatchedJob};
 use htools::execute::journal::{Header, Read};
 use htools::execute::maintenance::{
-    BatchKind, BatchProposal, BegunBatch, CommandFate, CommandRun, MaintenanceHost, MaintenanceProgress,
-    MaintenanceTerms, PlannedBatch,
+    BatchKind, BatchProposal, BegunBatch, CommandFate, CommandRun, LeftNode, MaintenanceHost,
+    MaintenanceProgress, MaintenanceTerms, PlannedBatch,
 };
 use htools::execute::{ClusterId, Event, InstanceNow, JobClient, NodeTaskError, Report, RunHost, RunTerms};
 use htools::plan::arrival::NodeFlags;
@@ -20,7 +20,7 @@ use htools::plan::opcode::Opcode;
 use htools::plan::stream::StreamLimits;
 use htools::plan::work::{Task, Work, WorkStep};
 use htools::remote::CallError;
-use htools::search::maintenance::{BatchPlanner, NextBatch, closing_batch, problem_after};
+use htools::search::maintenance::{BatchPlanner, NextBatch, Unmaintained, closing_batch, problem_after};
 use serde_json::Value;
 
 pub type Shared = Rc<RefCell<World>>;
@@ -201,7 +201,10 @@ impl MaintenanceHost for SimHost {
         Ok(match planner.next().unwrap() {
             NextBatch::Maintain(batch) => BatchProposal::Maintain(batch),
             NextBatch::Soak(time) => BatchProposal::Soak(time),
-            NextBatch::Master(left) | NextBatch::End(left) => BatchProposal::End { left, is_late: false },
+            NextBatch::Master(left) | NextBatch::End(left) => {
+                let named = |left: Unmaintained| LeftNode { node: left.node, why: format!("{:?}", left.why) };
+                BatchProposal::End { left: left.into_iter().map(named).collect(), is_late: false }
+            }
         })
     }
 

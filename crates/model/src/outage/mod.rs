@@ -20,16 +20,17 @@ pub struct TakeoverLoad {
     pub from: usize,
     /// Memory that they take.
     pub load: Mib,
-    /// Least reserve for the failure of their node that counts while it stays up.
+    /// Reserve for the failure of their node while it stays up.
     pub kept: Mib,
-    /// The same while it is down.
+    /// Least room beside them while it is down.
     pub left: Mib,
 }
 
 /// Limit of what a node can take over. While some of the nodes in `loads` are down, `room` minus their loads must be
 /// more than 0, `others`, `left` of each node that is down, and `kept` of each that is not.
 ///
-/// The rule is hereditary if `kept` is at most `load` plus `left`. [`OutageRules::new`] ensures this.
+/// The rule is hereditary if `kept` is at most `load` plus `left`: nodes of a batch go down one after another, so the
+/// others must be safe before the last one does. [`OutageRules::new`] raises `left` to ensure this.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Takeover {
     /// The node that takes them.
@@ -149,10 +150,9 @@ impl OutageRules {
 
 /// The takeover without loads that are out of range, and hereditary.
 fn tidied(takeover: Takeover, count: usize) -> Takeover {
-    let loads = takeover.loads.into_iter().filter(|load| load.from < count).map(|load| TakeoverLoad {
-        load: load.load.max(Mib::ZERO),
-        kept: load.kept.min(load.load.max(Mib::ZERO) + load.left.max(Mib::ZERO)),
-        ..load
+    let loads = takeover.loads.into_iter().filter(|load| load.from < count).map(|given| {
+        let load = given.load.max(Mib::ZERO);
+        TakeoverLoad { load, left: given.left.max(given.kept - load), ..given }
     });
     Takeover { loads: loads.collect(), ..takeover }
 }

@@ -144,3 +144,15 @@ fn limits_of_time_bind() {
         search_batches(&rules, &[0, 1, 2], BatchTimes { of_node: &[5, 5, 9], limits: &[9, 9] }, &mut 1);
     assert_eq!(none, BatchSearch::Undecided);
 }
+
+#[test]
+fn what_is_unsafe_until_the_last_node_is_down_is_no_batch() {
+    let load =
+        |from, load, kept, left| TakeoverLoad { from, load: Mib(load), kept: Mib(kept), left: Mib(left) };
+    // An instance of node 2 is broken: it needs memory once it runs again, but takes none when it moves.
+    let loads = vec![load(0, 4, 4, 0), load(1, 3, 3, 0), load(2, 0, 4, 0)];
+    let takeover = Takeover { node: NodeIdx::new(0), room: Mib(10), others: Mib::ZERO, loads };
+    let rules = OutageRules::new(3, [], vec![takeover], None);
+    assert!(rules.are_apart(0, 1) && !rules.allow(&[0, 1, 2]));
+    assert!(rules.allow(&[0, 2]) && rules.allow(&[1, 2]));
+}

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 
 pub use check::problem_after;
 pub use closing::{closing_batch, taking_back};
-pub use next::{BatchPlanner, NextBatch, stays_up};
+pub use next::{BatchPlanner, NextBatch, Unmaintained, UnmaintainedReason};
 
 use htools_ganeti::execute::maintenance::Away;
 use htools_model::redundancy::n_plus_one;

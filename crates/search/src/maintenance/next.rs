@@ -5,17 +5,15 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use super::{ByName, not_redundant};
-use crate::rolling::safe::{LeftOut, NoSafePlan, SafePlanner, StaysUp};
+use crate::rolling::safe::{NoSafePlan, SafePlanner, StaysUp};
 use crate::rolling::{Part, RollingOptions};
 use htools_ganeti::execute::maintenance::{
-    BatchKind, BatchRules, LeftNode, MaintenanceProgress, MaintenanceTerms, NodeStage, PlannedBatch,
+    BatchKind, BatchRules, MaintenanceProgress, MaintenanceTerms, NodeStage, PlannedBatch,
 };
-use htools_model::shown::shown_name;
-use htools_model::{Cluster, InstanceIdx, NodeIdx, Outage};
+use htools_model::{Cluster, NodeIdx, Outage};
 use htools_plan::durations::Rates;
 use htools_plan::maintenance::{Batch, NodeMark};
 use htools_plan::names::Impossible;
-use htools_plan::rolling::outage_times;
 use htools_plan::stream::StreamLimits;
 
 /// State of a maintenance between two batches.
@@ -47,9 +45,33 @@ pub enum NextBatch {
     /// The run should wait first.
     Soak(Duration),
     /// Only the master node is left, besides these.
-    Master(Vec<LeftNode>),
+    Master(Vec<Unmaintained>),
     /// No other node can be maintained; these are left.
-    End(Vec<LeftNode>),
+    End(Vec<Unmaintained>),
+}
+
+/// A node that cannot be maintained as the cluster is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unmaintained {
+    /// Its full name.
+    pub node: String,
+    /// The reason.
+    pub why: UnmaintainedReason,
+}
+
+/// Reason why a node cannot be maintained now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnmaintainedReason {
+    /// The cluster no longer has it.
+    Gone,
+    /// Somebody has taken it out of use in this way.
+    Out(Outage),
+    /// It cannot be down, even alone.
+    StaysUp(StaysUp),
+    /// No other node may be down.
+    Enough(NoSafePlan),
+    /// It is the master node, and other nodes are left.
+    MasterLast,
 }
 
 impl From<&BatchRules> for RollingOptions {
@@ -99,7 +121,7 @@ impl BatchPlanner<'_> {
         match first {
             Some(part) => Ok(NextBatch::Maintain(self.batch(&ready, &part)?)),
             None => {
-                left.extend(masters.iter().map(|node| self.left(*node, "the other nodes come first")));
+                left.extend(masters.iter().map(|node| self.left(*node, UnmaintainedReason::MasterLast)));
                 Ok(NextBatch::End(left))
             }
         }
@@ -107,7 +129,7 @@ impl BatchPlanner<'_> {
 
     /// The nodes that are to be maintained. Those that this run has drained for an attempt that failed are in use again
     /// in `ready`.
-    fn open_nodes(&self, ready: &mut Cluster, left: &mut Vec<LeftNode>) -> Vec<NodeIdx> {
+    fn open_nodes(&self, ready: &mut Cluster, left: &mut Vec<Unmaintained>) -> Vec<NodeIdx> {
         let by_name = ByName::of(self.cluster);
         let mut open = Vec::new();
         for (name, stage) in &self.progress.nodes {
@@ -116,7 +138,7 @@ impl BatchPlanner<'_> {
                 continue;
             }
             let Some(node) = by_name.node(name) else {
-                left.push(LeftNode { node: name.clone(), why: "the cluster no longer has it".to_owned() });
+                left.push(Unmaintained { node: name.clone(), why: UnmaintainedReason::Gone });
                 continue;
             };
             let spec = &mut ready.nodes[node.get()].spec;
@@ -124,11 +146,7 @@ impl BatchPlanner<'_> {
                 spec.offline = false;
             }
             if spec.offline {
-                let why = match spec.outage {
-                    Outage::Drained => "it is drained",
-                    _ => "it is offline",
-                };
-                left.push(LeftNode { node: name.clone(), why: why.to_owned() });
+                left.push(Unmaintained { node: name.clone(), why: UnmaintainedReason::Out(spec.outage) });
             } else {
                 open.push(node);
             }
@@ -137,8 +155,8 @@ impl BatchPlanner<'_> {
         open
     }
 
-    fn left(&self, node: NodeIdx, why: &str) -> LeftNode {
-        LeftNode { node: self.cluster.node(node).spec.name.clone(), why: why.to_owned() }
+    fn left(&self, node: NodeIdx, why: UnmaintainedReason) -> Unmaintained {
+        Unmaintained { node: self.cluster.node(node).spec.name.clone(), why }
     }
 
     /// The first nodes of a plan for all of these, at most `most`.
@@ -147,7 +165,7 @@ impl BatchPlanner<'_> {
         ready: &Cluster,
         nodes: &[NodeIdx],
         most: usize,
-        left: &mut Vec<LeftNode>,
+        left: &mut Vec<Unmaintained>,
     ) -> Result<Option<Part>, Impossible> {
         let options = RollingOptions::from(&self.terms.rules);
         let stages = [NodeStage::Marked, NodeStage::Begun, NodeStage::Maintained];
@@ -157,17 +175,14 @@ impl BatchPlanner<'_> {
             Ok(planner) => planner,
             Err(NoSafePlan::NoNodes) => return Ok(None),
             Err(why @ NoSafePlan::EnoughDown { .. }) => {
-                left.extend(nodes.iter().map(|node| self.left(*node, &why.to_string())));
+                left.extend(nodes.iter().map(|node| self.left(*node, UnmaintainedReason::Enough(why))));
                 return Ok(None);
             }
         };
-        let alone = planner.alone().iter().map(|part| (&part.nodes[..], &part.moves[..]));
-        let offline = options.offline_maintenance;
-        let times = outage_times(ready, alone, offline, self.rates, self.limits, 0.0)?;
-        let seconds: Vec<f64> = times.iter().map(|time| time.least).collect();
-        let plan = planner.plan(&seconds);
+        let plan = planner.timed(self.rates, self.limits)?.plan();
         let Some(first) = plan.parts.into_iter().next() else {
-            left.extend(plan.left_out.iter().map(|out| self.left(out.node, &stays_up(ready, out))));
+            let reason = UnmaintainedReason::StaysUp;
+            left.extend(plan.left_out.iter().map(|out| self.left(out.node, reason(out.why))));
             return Ok(None);
         };
         if first.nodes.len() <= most {
@@ -199,25 +214,5 @@ impl BatchPlanner<'_> {
             not_redundant: not_redundant(self.cluster),
             work: batch.work(&self.terms.treatment)?,
         })
-    }
-}
-
-/// Reason why a node cannot be down, with names.
-pub fn stays_up(cluster: &Cluster, out: &LeftOut) -> String {
-    let node = |node: NodeIdx| shown_name(&cluster.node(node).spec.name).to_string();
-    let instance = |instance: InstanceIdx| shown_name(&cluster.instance(instance).name).to_string();
-    match out.why {
-        StaysUp::NoTarget { instance: i } => format!("no other node can take instance '{}'", instance(i)),
-        StaysUp::NoSecondaryTarget { instance: i } => {
-            format!("no other node can take the disks of instance '{}'", instance(i))
-        }
-        StaysUp::NoSecondary { instance: i } => format!("instance '{}' has no secondary node", instance(i)),
-        StaysUp::SecondaryOut { instance: i, node: n } => {
-            format!("node '{}', the secondary of instance '{}', is out of use", node(n), instance(i))
-        }
-        StaysUp::Refused { instance: i, node: n, rule } => {
-            format!("instance '{}' cannot run on node '{}': {rule:?}", instance(i), node(n))
-        }
-        StaysUp::Redundancy { node: n } => format!("node '{}' would no longer be N+1 redundant", node(n)),
     }
 }

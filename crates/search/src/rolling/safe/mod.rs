@@ -10,39 +10,38 @@
 mod packing;
 mod rules;
 mod take_down;
+mod timed;
 
 use std::time::Duration;
 
 use htools_model::outage::{OutageBatches, OutageRules};
 use htools_model::{Cluster, InstanceIdx, NodeIdx, Rule};
 
+pub use self::timed::TimedPlanner;
+
 use self::take_down::TakeDown;
 use super::layout::Layout;
 use super::{Part, RollingOptions, in_order};
 
 /// Reason why a node cannot be down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StaysUp {
     /// No node of the group can take an instance.
-    #[error("no node can take instance {0}", .instance.get())]
     NoTarget {
         /// The instance.
         instance: InstanceIdx,
     },
     /// No node of the group can take the secondary of an instance.
-    #[error("no node can take the secondary of instance {0}", .instance.get())]
     NoSecondaryTarget {
         /// The instance.
         instance: InstanceIdx,
     },
     /// A running instance with mirrored disks has no secondary node.
-    #[error("instance {0} has no secondary node", .instance.get())]
     NoSecondary {
         /// The instance.
         instance: InstanceIdx,
     },
     /// The secondary node of a running instance is offline, drained, or down itself.
-    #[error("node {1}, the secondary of instance {0}, is out of use", .instance.get(), .node.get())]
     SecondaryOut {
         /// The instance.
         instance: InstanceIdx,
@@ -50,7 +49,6 @@ pub enum StaysUp {
         node: NodeIdx,
     },
     /// The secondary node of a running instance would break a rule.
-    #[error("instance {0} cannot run on node {1}: {rule:?}", .instance.get(), .node.get())]
     Refused {
         /// The instance.
         instance: InstanceIdx,
@@ -60,7 +58,6 @@ pub enum StaysUp {
         rule: Rule,
     },
     /// Another node could no longer take over from every other one (N+1).
-    #[error("node {0} would no longer be N+1-safe", .node.get())]
     Redundancy {
         /// The node that stays up.
         node: NodeIdx,

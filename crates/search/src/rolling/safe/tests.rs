@@ -277,7 +277,7 @@ fn is_safe(cluster: &Cluster, nodes: &[NodeIdx], options: &RollingOptions) -> bo
     problem(cluster, nodes, &places).is_none() && !cluster.instances.iter().any(both)
 }
 
-/// For each set of nodes, as bits, true if it is a batch.
+/// For each set of nodes, as bits, true if it is a batch: its nodes can go down in any order.
 fn safe_sets(planner: &SafePlanner<'_>) -> Vec<bool> {
     let nodes = planner.nodes();
     let is_batch = |bits: usize| {
@@ -286,7 +286,11 @@ fn safe_sets(planner: &SafePlanner<'_>) -> Vec<bool> {
         let most = planner.options.max_down.map_or(usize::MAX, |most| most.get());
         batch.len() <= most && is_safe(planner.cluster, &batch, &planner.options)
     };
-    (0..1 << nodes.len()).map(is_batch).collect()
+    let mut safe: Vec<bool> = (0..1 << nodes.len()).map(is_batch).collect();
+    for bits in 1..safe.len() {
+        safe[bits] &= (0..nodes.len()).all(|at| bits & 1 << at == 0 || safe[bits & !(1 << at)]);
+    }
+    safe
 }
 
 struct Trial<'t> {
