@@ -141,6 +141,19 @@ pub(super) fn reason(tool: &str, options: &ExecutionOptions) -> String {
     options.reason.clone().unwrap_or_else(|| format!("{tool} {} called", version()))
 }
 
+/// The identity of a run of a tool that begins now, as its jobs record it. `purpose` is the beginning of the opcodes'
+/// comments, before the version: `rebalancing via hbal`.
+pub(super) fn run_info(tool: &str, purpose: &str, options: &ExecutionOptions) -> RunInfo {
+    let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    RunInfo {
+        tool: tool.to_owned(),
+        began: u64::try_from(began.as_nanos()).unwrap_or(u64::MAX),
+        comment: format!("{purpose} {}", version()),
+        reason: reason(tool, options),
+        priority: options.priority.map_or(0, |priority| priority.number()),
+    }
+}
+
 /// Begins to listen to signals; `silent` if standard output is for something else.
 ///
 /// # Errors
@@ -159,18 +172,11 @@ pub(super) fn carry_out(
     stage: &ExecutionStage<'_>,
     output: &mut Output,
 ) -> anyhow::Result<FinishedRun> {
-    let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let &ExecutionContext { tool, execution: options, .. } = stage.context;
     let cluster = client.cluster().context(tool)?;
     let header = Header {
         journal: journal::SCHEMA.to_owned(),
-        run: RunInfo {
-            tool: tool.to_owned(),
-            began: u64::try_from(began.as_nanos()).unwrap_or(u64::MAX),
-            comment: format!("{} {}", order.purpose, version()),
-            reason: reason(tool, options),
-            priority: options.priority.map_or(0, |priority| priority.number()),
-        },
+        run: run_info(tool, &order.purpose, options),
         after: client.newest().context(tool)?,
         joins_opcodes: client.joins_opcodes(),
         group: order.group,

@@ -1,29 +1,25 @@
 //! `hroller -X`: the maintenance is carried out, batch after batch.
 
-use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, anyhow, bail, ensure};
 
+use super::ending::EndedMaintenance;
+use super::need::KnownNeed;
 use super::options::{MaintainOptions, RebootBy};
 use super::site::Site;
 use super::{ExitStatus, HrollerOptions, SPEC};
-use crate::execute::job::RunInfo;
+use crate::execute::JobClient;
 use crate::execute::journal::{self, Header, Journal, JournalForm, OnFailure, Read, StreamPace};
 use crate::execute::maintenance::{
-    AfterFailure, BatchRules, MaintenanceEnd, MaintenanceLimits, MaintenanceRun, MaintenanceTerms,
-    NodeCommands, NodeStage, OperatorCommands,
+    AfterFailure, BatchRules, MaintenanceEnd, MaintenanceRun, MaintenanceTerms, NodeCommands, NodeStage,
 };
-use crate::execute::{Ending, JobClient};
-use crate::model::number::counted;
-use crate::model::shown::shown_name;
 use crate::model::{Cluster, NodeIdx};
 use crate::plan::maintenance::{NodeMark, NodeTreatment, NodeWork};
 use crate::plan::work::{Boots, Work};
 use crate::tools::execution::{
-    self, Consent, ExecutionContext, JournalName, Lock, ask, check_resumed, journal_path, listen, rates,
-    reason, tell_cut_off, unwritable, violation,
+    self, Consent, ExecutionContext, JournalName, Lock, check_resumed, journal_path, listen, rates,
+    tell_cut_off, unwritable, violation,
 };
 use crate::tools::hint::WithHint;
 use crate::tools::output::Output;
@@ -66,7 +62,7 @@ pub(super) fn check(options: &HrollerOptions) -> anyhow::Result<()> {
 
 /// Terms of the maintenance of these nodes.
 pub(super) fn terms(options: &HrollerOptions, cluster: &Cluster, nodes: &[NodeIdx]) -> MaintenanceTerms {
-    let HrollerOptions { maintain, rolling, execution, .. } = options;
+    let HrollerOptions { maintain, rolling, .. } = options;
     let (work, boots) = match (maintain.reboot_by, maintain.wait_for_operator) {
         (Some(RebootBy::Oob), _) => (NodeWork::Oob, Boots::Anew),
         (None, true) => (NodeWork::Person, Boots::Anew),
@@ -82,13 +78,7 @@ pub(super) fn terms(options: &HrollerOptions, cluster: &Cluster, nodes: &[NodeId
             returns: maintain.returns.unwrap_or_default(),
             checks_health: maintain.health_command.is_some(),
         },
-        commands: OperatorCommands {
-            node: maintain.node_command.clone(),
-            health: maintain.health_command.clone(),
-            skip_when: maintain.skip_when.clone(),
-            only_when: maintain.only_when.clone(),
-            master: maintain.master_command.clone(),
-        },
+        commands: maintain.commands(),
         rules: BatchRules {
             offline_maintenance: rolling.offline_maintenance,
             ignore_non_redundant: rolling.ignore_non_redundant,
@@ -100,11 +90,7 @@ pub(super) fn terms(options: &HrollerOptions, cluster: &Cluster, nodes: &[NodeId
             soak: maintain.soak.as_secs(),
         },
         after_failure: maintain.on_failure.unwrap_or_default(),
-        limits: MaintenanceLimits {
-            command: maintain.command_timeout.as_secs(),
-            boot: execution.handling.boot.as_secs(),
-            check: maintain.check_timeout.as_secs(),
-        },
+        limits: options.time_limits(),
     }
 }
 
@@ -137,31 +123,17 @@ pub(super) fn carry_out(
     let mut client = execution::client(&options.load.source)?;
     let id = client.cluster().context(SPEC.name)?;
     let _lock = Lock::take(SPEC.name, &id)?;
-    let question = format!(
-        "Maintain {} in {}?",
-        counted(nodes.len(), "node"),
-        if batches == 1 { "1 batch".to_owned() } else { format!("{batches} batches") }
-    );
-    output.flush()?;
-    if !options.execution.yes && ask(&question, output)? == Consent::No {
-        output.error_line("Nothing was executed.")?;
+    if options.consent(nodes.len(), Some(batches), output)? == Consent::No {
         return Ok(ExitStatus::Failure);
     }
     let terms = terms(options, cluster, nodes);
-    let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let on_failure = match terms.after_failure {
         AfterFailure::Stop => OnFailure::Stop,
         AfterFailure::Skip | AfterFailure::Continue => OnFailure::Continue,
     };
     let header = Header {
         journal: journal::SCHEMA.to_owned(),
-        run: RunInfo {
-            tool: SPEC.name.to_owned(),
-            began: u64::try_from(began.as_nanos()).unwrap_or(u64::MAX),
-            comment: format!("maintaining nodes via hroller (htools) version {}", env!("CARGO_PKG_VERSION")),
-            reason: reason(SPEC.name, &options.execution),
-            priority: options.execution.priority.map_or(0, |priority| priority.number()),
-        },
+        run: execution::run_info(SPEC.name, "maintaining nodes via hroller", &options.execution),
         after: client.newest().context(SPEC.name)?,
         // Such a run can be resumed over LUXI and over RAPI.
         joins_opcodes: false,
@@ -199,9 +171,7 @@ pub(super) fn resume(
     let Some(terms) = &read.header.maintenance else {
         bail!("{}: the journal is not of a maintenance", path.display());
     };
-    let question = format!("Go on with the maintenance of {}?", counted(terms.nodes.len(), "node"));
-    if !options.execution.yes && ask(&question, output)? == Consent::No {
-        output.error_line("Nothing was executed.")?;
+    if options.consent(terms.nodes.len(), None, output)? == Consent::No {
         return Ok(ExitStatus::Failure);
     }
     run(options, &mut *client, read, journal, path, output)
@@ -225,7 +195,7 @@ fn run(
         journal: path,
         rates: rates(&options.execution)?,
         is_local: options.load.source.rapi.is_none(),
-        needy: BTreeSet::new(),
+        need: KnownNeed::default(),
         batches: 0,
     };
     site.say(&format!("Journal: {}", path.display()));
@@ -238,57 +208,27 @@ fn run(
     conclude(&end, path, context.silent, output)
 }
 
-/// Reports the end of the run.
+/// Tells the end of the run.
 fn conclude(
     end: &MaintenanceEnd,
-    path: &Path,
+    journal: &Path,
     silent: bool,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     let count = |stage| end.progress.at(&stage).len();
-    let (done, skipped) = (count(NodeStage::Done), count(NodeStage::Skipped));
-    let mut summary = format!("{} maintained", counted(done, "node"));
-    if skipped > 0 {
-        summary += &format!(", {skipped} without need");
-    }
-    if !end.left.is_empty() {
-        summary += &format!(", {} left", end.left.len());
-    }
-    if silent {
-        output.error_line(&summary)?
-    } else {
-        output.line(&summary)?
-    }
-    for left in &end.left {
-        let marked = |node: &str| {
-            let stage = end.progress.nodes.iter().find(|(name, _)| name == node).map(|(_, stage)| stage);
-            matches!(stage, Some(NodeStage::Marked | NodeStage::Begun | NodeStage::Maintained))
-        };
-        let mark = if marked(&left.node) { " (still marked)" } else { "" };
-        output.error_line(&format!("  {}{mark}: {}", shown_name(&left.node), left.why))?;
-    }
-    output.flush()?;
-    let resume = format!("hroller --resume {} goes on", path.display());
-    match &end.ending {
-        Ending::Done => Ok(ExitStatus::Success),
-        Ending::OutOfTime => {
-            output.error_line(&format!("The time is up; {resume}"))?;
-            Ok(ExitStatus::Success)
-        }
-        Ending::Interrupted => {
-            output.error_line(&format!(
-                "The run was asked to stop; with the same --luxi or --master, {resume}"
-            ))?;
-            Ok(ExitStatus::Success)
-        }
-        Ending::Failed => Err(anyhow!("hroller: not all nodes were maintained").hint(resume)),
-        Ending::Lost(why) => {
-            Err(anyhow!("hroller: the run stopped, as the cluster gave no usable answer: {why}").hint(resume))
-        }
-        Ending::Unrecorded(why) => {
-            Err(anyhow!("hroller: the run stopped, as its journal cannot be written: {why}")
-                .hint(format!("make room; then {resume}")))
-        }
-        Ending::Contradiction(why) => bail!("hroller: the run stopped: {}: {why}", path.display()),
-    }
+    let ended = EndedMaintenance {
+        ending: &end.ending,
+        done: count(NodeStage::Done),
+        skipped: count(NodeStage::Skipped),
+        open: end.left.len(),
+        left: &end.left,
+        journal,
+        command: SPEC.name,
+        silent,
+    };
+    let is_marked = |node: &str| {
+        let stage = end.progress.nodes.iter().find(|(name, _)| name == node).map(|(_, stage)| stage);
+        matches!(stage, Some(NodeStage::Marked | NodeStage::Begun | NodeStage::Maintained))
+    };
+    ended.conclude(|node| is_marked(node).then_some("still marked"), output)
 }

@@ -1,7 +1,9 @@
 //! `hroller`: rolling reboot of a cluster, by groups of nodes that can be down together.
 
+mod ending;
 mod maintain;
 mod master;
+mod need;
 mod options;
 mod pacemaker;
 mod run;

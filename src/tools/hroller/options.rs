@@ -4,12 +4,15 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use super::HrollerOptions;
-use crate::execute::maintenance::AfterFailure;
+use crate::execute::maintenance::{AfterFailure, MaintenanceLimits, OperatorCommands};
+use crate::model::number::counted;
 use crate::plan::maintenance::{NodeMark, Return};
 use crate::tools::cli::option::ArgumentKind::{Choices, Integer, Text};
 use crate::tools::cli::value::shown_time;
 use crate::tools::cli::{Given, Heading, OptionDef, ValueError};
+use crate::tools::execution::{Consent, ask};
 use crate::tools::options::ExecutionOptions;
+use crate::tools::output::Output;
 use htools_model::words;
 
 words!(
@@ -64,6 +67,55 @@ impl Default for MaintainOptions {
             command_timeout: Duration::from_secs(3600),
             check_timeout: Duration::from_secs(300),
         }
+    }
+}
+
+impl MaintainOptions {
+    /// The operator's commands.
+    pub(super) fn commands(&self) -> OperatorCommands {
+        OperatorCommands {
+            node: self.node_command.clone(),
+            health: self.health_command.clone(),
+            skip_when: self.skip_when.clone(),
+            only_when: self.only_when.clone(),
+            master: self.master_command.clone(),
+        }
+    }
+}
+
+impl HrollerOptions {
+    /// Longest times of the parts of a maintenance.
+    pub(super) fn time_limits(&self) -> MaintenanceLimits {
+        MaintenanceLimits {
+            command: self.maintain.command_timeout.as_secs(),
+            boot: self.execution.handling.boot.as_secs(),
+            check: self.maintain.check_timeout.as_secs(),
+        }
+    }
+
+    /// Asks whether this many nodes are to be maintained in this many batches, or if the maintenance is to go on.
+    /// Tells if nothing is done then.
+    ///
+    /// # Errors
+    /// If the answer cannot be read, or output cannot be written.
+    pub(super) fn consent(
+        &self,
+        nodes: usize,
+        batches: Option<usize>,
+        output: &mut Output,
+    ) -> anyhow::Result<Consent> {
+        let nodes = counted(nodes, "node");
+        let question = match batches {
+            None => format!("Go on with the maintenance of {nodes}?"),
+            Some(1) => format!("Maintain {nodes} in 1 batch?"),
+            Some(batches) => format!("Maintain {nodes} in {batches} batches?"),
+        };
+        output.flush()?;
+        let consent = if self.execution.yes { Consent::Yes } else { ask(&question, output)? };
+        if consent == Consent::No {
+            output.error_line("Nothing was executed.")?;
+        }
+        Ok(consent)
     }
 }
 

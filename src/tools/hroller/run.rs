@@ -4,9 +4,8 @@ use std::io::{self, IsTerminal};
 
 use anyhow::{anyhow, bail};
 
-use super::site::{self, Needless};
-use super::{ExitStatus, HrollerOptions, SPEC, maintain};
-use crate::execute::maintenance::LeftNode;
+use super::need::Needless;
+use super::{ExitStatus, HrollerOptions, MaintainOptions, SPEC, maintain};
 use crate::load::merge::apply_node_options;
 use crate::load::text::writer::whole_cluster_text;
 use crate::model::shown::shown_name;
@@ -81,9 +80,7 @@ pub(super) fn run(
     if options.execution.prints_document() {
         let document = execution::shown(&options.execution, &reboots.work, true, output)?;
         document.map_or(Ok(()), |document| output.write(&document))?;
-        return Ok(ExitStatus::Success);
-    }
-    if options.output.json {
+    } else if options.output.json {
         let groups: Vec<_> = shown.iter().zip(reboots.lines_by_group()?).collect();
         let document = report::rolling::json::document(cluster, &conflicts, parts.len(), &groups);
         output.write(&json::text(&document)?)?;
@@ -92,13 +89,11 @@ pub(super) fn run(
             output.line(&statistics_line(&conflicts.colourings))?;
         }
         print(options, cluster, shown, output)?;
-    }
-    if !options.output.json {
         let heading = "Commands to run for this maintenance:";
         let listing = || shell::listing(&[vec![shell::Line::Blank], lines].concat());
         commands::show(options.output.commands.as_ref(), heading, listing, output)?;
     }
-    if options.execution.print_plan.is_some() {
+    if options.execution.print_plan.is_some() && !options.execution.prints_document() {
         execution::shown(&options.execution, &reboots.work, options.output.json, output)?;
     }
     if let Some((planner, plan)) = safe.filter(|_| level >= 1 && !options.one_step_only) {
@@ -126,15 +121,13 @@ fn needy(
     mut selected: Vec<NodeIdx>,
     output: &mut Output,
 ) -> anyhow::Result<Vec<NodeIdx>> {
-    let terms = maintain::terms(options, cluster, &selected);
-    let Needless { left, warnings } =
-        site::needless(&terms.commands, options.maintain.command_timeout, &terms.nodes);
-    warnings.iter().try_for_each(|warning| output.error_line(&format!("Warning: {warning}")))?;
-    for LeftNode { node, why } in &left {
-        output.error_line(&format!("{}: {why}", shown_name(node)))?;
-    }
-    let is_left = |node: &NodeIdx| left.iter().any(|left| left.node == cluster.node(*node).spec.name);
-    selected.retain(|node| !is_left(node));
+    let name = |node: &NodeIdx| cluster.node(*node).spec.name.clone();
+    let mut names: Vec<String> = selected.iter().map(name).collect();
+    let MaintainOptions { command_timeout, .. } = options.maintain;
+    Needless::among(&options.maintain.commands(), command_timeout, &names).tell(&mut names, output)?;
+    // The names are in the order of the nodes.
+    let mut left = names.into_iter().peekable();
+    selected.retain(|node| left.next_if_eq(&name(node)).is_some());
     Ok(selected)
 }
 

@@ -6,12 +6,13 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::master::{Handover, hand_over};
+use super::need::{KnownNeed, Needless};
 use crate::execute::disks;
 use crate::execute::job::RunInfo;
 use crate::execute::journal::{Header, Read};
 use crate::execute::maintenance::{
     BatchKind, BatchProposal, BegunBatch, CommandFate, CommandRun, LeftNode, MaintenanceHost,
-    MaintenanceProgress, MaintenanceTerms, NodeCommands, NodeStage, OperatorCommands, PlannedBatch, succeeds,
+    MaintenanceProgress, MaintenanceTerms, NodeCommands, NodeStage, PlannedBatch,
 };
 use crate::execute::{Event, JobClient, NodeTaskError, Report, RunHost, RunTerms};
 use crate::model::Cluster;
@@ -34,8 +35,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const DISKS: Duration = Duration::from_secs(60);
 /// Age up to which the cluster as it was read serves for another check.
 const FRESH: Duration = Duration::from_secs(5);
-/// Commands for nodes that run at the same time.
-const SIDE_BY_SIDE: usize = 16;
 
 /// The surroundings of a maintenance.
 pub(super) struct Site<'a> {
@@ -46,8 +45,7 @@ pub(super) struct Site<'a> {
     pub rates: Rates,
     /// True if the cluster is asked over LUXI, on its master node.
     pub is_local: bool,
-    /// Nodes that need maintenance, by the operator's commands since the last batch.
-    pub needy: BTreeSet<String>,
+    pub need: KnownNeed,
     /// Number of batches that this program has begun.
     pub batches: usize,
 }
@@ -89,14 +87,12 @@ impl Site<'_> {
 
     /// Nodes of a batch that the operator's commands leave out.
     fn needless(&mut self, terms: &MaintenanceTerms, nodes: &[String]) -> Vec<LeftNode> {
-        let open: Vec<String> = nodes.iter().filter(|node| !self.needy.contains(*node)).cloned().collect();
-        let found = needless(&terms.commands, Duration::from_secs(terms.limits.command), &open);
-        for warning in found.warnings {
+        let limit = Duration::from_secs(terms.limits.command);
+        let Needless { left, warnings } = self.need.needless(&terms.commands, limit, nodes);
+        for warning in warnings {
             self.say(&format!("Warning: {warning}"));
         }
-        let is_needless = |node: &String| found.left.iter().any(|left| left.node == *node);
-        self.needy.extend(open.into_iter().filter(|node| !is_needless(node)));
-        found.left
+        left
     }
 
     /// Tells if work that begins now ends in time.
@@ -107,45 +103,6 @@ impl Site<'_> {
         let takes = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
         SystemTime::now().checked_add(takes).is_some_and(|end| end <= deadline)
     }
-}
-
-/// Nodes without need of maintenance, and problems of the commands that tell.
-#[derive(Default)]
-pub(super) struct Needless {
-    pub left: Vec<LeftNode>,
-    pub warnings: Vec<String>,
-}
-
-/// Asks the operator's commands which of these nodes need no maintenance. Nodes for which a command cannot tell are
-/// maintained.
-pub(super) fn needless(commands: &OperatorCommands, limit: Duration, nodes: &[String]) -> Needless {
-    let mut found = Needless::default();
-    let commands = [(&commands.skip_when, true, "--skip-when"), (&commands.only_when, false, "--only-when")];
-    for (command, skips, option) in commands {
-        let Some(command) = command else { continue };
-        for some in nodes.chunks(SIDE_BY_SIDE) {
-            let ask = |node: &String| succeeds(command, node, limit);
-            let answers: Vec<_> = thread::scope(|scope| {
-                let asked: Vec<_> = some.iter().map(|node| scope.spawn(move || ask(node))).collect();
-                asked.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
-            });
-            for (node, answer) in some.iter().zip(answers) {
-                match answer {
-                    Ok(Ok(success)) if success == skips => {
-                        let why = format!("{option} says that it needs no maintenance");
-                        found.left.push(LeftNode { node: node.clone(), why });
-                    }
-                    Ok(Ok(_)) => {}
-                    Ok(Err(problem)) => {
-                        found.warnings.push(format!("{option} for {}{problem}", shown_name(node)));
-                    }
-                    Err(_) => found.warnings.push(format!("{option} for {} broke off", shown_name(node))),
-                }
-            }
-        }
-    }
-    found.left.dedup_by(|one, other| one.node == other.node);
-    found
 }
 
 fn named(cluster: &Cluster, left: Vec<Unmaintained>) -> Vec<LeftNode> {
@@ -206,7 +163,7 @@ impl MaintenanceHost for Site<'_> {
             if !self.is_in_time(&batch.work) {
                 return Ok(BatchProposal::End { left: Vec::new(), is_late: true });
             }
-            self.needy.clear();
+            self.need.clear();
             return Ok(BatchProposal::Maintain(batch));
         }
     }

@@ -7,6 +7,7 @@
 #![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 
 mod answers;
+mod asking;
 pub mod autorepair;
 mod awaiting;
 mod cleanup;

@@ -17,10 +17,6 @@ use crate::remote::CallError;
 use htools_plan::graph::StepIdx;
 use htools_plan::work::Task;
 
-/// Maximum attempts with a connection that does not work.
-pub(super) const ATTEMPTS: u32 = 12;
-/// Maximum attempts to submit the same jobs, if Ganeti certainly did not get them.
-const SUBMISSIONS: u32 = 5;
 /// Maximum wait for a change before Ganeti is asked in any case.
 const CHANGE: Duration = Duration::from_secs(60);
 /// The shortest wait.
@@ -50,7 +46,7 @@ pub struct Runner<'a> {
     /// Jobs of an earlier program that this one has not checked yet.
     pub(super) inherited: HashSet<JobId>,
     /// Failed attempts to submit since the last success.
-    failed_submissions: u32,
+    pub(super) failed_submissions: u32,
     /// Failed attempts to wait since the last success.
     failed_waits: u32,
     /// Jobs that have numbers but were not announced yet, with their steps.
@@ -334,16 +330,6 @@ impl<'a> Runner<'a> {
         self.host.event(&Event::Submitted { jobset, steps, jobs });
     }
 
-    /// Counts a failed attempt to submit.
-    pub(super) fn submission_failed(&mut self, error: CallError) -> MayEnd<()> {
-        self.failed_submissions += 1;
-        if self.failed_submissions >= SUBMISSIONS {
-            return Err(Ending::Lost(error.to_string()));
-        }
-        self.lost(&error, self.failed_submissions);
-        Ok(())
-    }
-
     /// Waits until a job makes progress; false if none is under way.
     fn follow(&mut self) -> MayEnd<bool> {
         let mut watched: Vec<WatchedJob> = self.state.under_way().collect();
@@ -457,38 +443,6 @@ impl<'a> Runner<'a> {
             Some(cause) => report.dropped(*cause),
             None => report,
         }
-    }
-
-    /// Repeats a question until there is an answer, within limits.
-    pub(super) fn persist<T>(
-        &mut self,
-        mut ask: impl FnMut(&mut dyn JobClient) -> Result<T, CallError>,
-    ) -> MayEnd<T> {
-        let mut attempt = 0;
-        loop {
-            match ask(self.client) {
-                Ok(answer) => {
-                    if attempt > 0 {
-                        self.host.event(&Event::ConnectionBack);
-                    }
-                    return Ok(answer);
-                }
-                Err(error) => {
-                    attempt += 1;
-                    if attempt >= ATTEMPTS {
-                        return Err(Ending::Lost(error.to_string()));
-                    }
-                    self.lost(&error, attempt);
-                }
-            }
-        }
-    }
-
-    /// Reports a problem with the connection and pauses, longer each time.
-    fn lost(&mut self, error: &CallError, attempt: u32) {
-        let pause = Duration::from_secs(1 << attempt.saturating_sub(1).min(4));
-        self.host.event(&Event::ConnectionLost { problem: error.to_string(), attempt, pause });
-        self.host.pause(pause);
     }
 
     /// Applies a record to the state, then writes it to the journal. A record that contradicts the state is not

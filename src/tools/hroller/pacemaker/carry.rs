@@ -1,19 +1,16 @@
 //! `hroller -X --live`: the maintenance is carried out, batch after batch.
 
-use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, anyhow, bail, ensure};
+use anyhow::{Context, ensure};
 
-use super::operator_commands;
 use super::site::CibSite;
+use crate::execute::ClusterId;
 use crate::execute::journal::{self, Journal, JournalForm};
-use crate::execute::maintenance::{LeftNode, MaintenanceLimits, NodeCommands};
+use crate::execute::maintenance::{LeftNode, NodeCommands};
 use crate::execute::signals::{SignalWish, Signals};
-use crate::execute::{ClusterId, Ending};
-use crate::model::number::counted;
 use crate::model::shown::shown_name;
 use crate::pacemaker::execute::maintenance::{
     CibMaintenanceEnd, CibMaintenanceHeader, CibMaintenanceRead, CibMaintenanceRun, CibMaintenanceTerms,
@@ -22,11 +19,10 @@ use crate::pacemaker::execute::maintenance::{
 use crate::pacemaker::execute::{CibClient, LocalCluster};
 use crate::pacemaker::rolling::StandbyBatch;
 use crate::pacemaker::{WorkingSet, cib};
-use crate::tools::execution::{
-    Consent, JournalName, Lock, ask, journal_path, rates, tell_cut_off, unwritable,
-};
-use crate::tools::hint::WithHint;
+use crate::tools::execution::{Consent, JournalName, Lock, journal_path, rates, tell_cut_off, unwritable};
 use crate::tools::hplace::cluster::ReadCib;
+use crate::tools::hroller::ending::EndedMaintenance;
+use crate::tools::hroller::need::KnownNeed;
 use crate::tools::hroller::{ExitStatus, HrollerOptions, SPEC};
 use crate::tools::interrupts;
 use crate::tools::output::Output;
@@ -49,18 +45,14 @@ fn terms(options: &HrollerOptions, set: &WorkingSet, batches: &[StandbyBatch]) -
     let node = |name: &String| MaintainedNode { name: name.clone(), standby: in_standby(name) };
     CibMaintenanceTerms {
         nodes: nodes.map(node).collect(),
-        commands: operator_commands(options),
+        commands: maintain.commands(),
         work: if maintain.wait_for_operator { CibNodeWork::Person } else { CibNodeWork::Command },
         reboots: !maintain.no_reboot,
         max_down: options.rolling.max_down.map(std::num::NonZeroUsize::get),
         canary: maintain.canary,
         soak: maintain.soak.as_secs(),
         after_failure: maintain.on_failure.unwrap_or_default(),
-        limits: MaintenanceLimits {
-            command: maintain.command_timeout.as_secs(),
-            boot: options.execution.handling.boot.as_secs(),
-            check: maintain.check_timeout.as_secs(),
-        },
+        limits: options.time_limits(),
         rest: REST,
         skip_unsupported: options.cib.skip_unsupported,
     }
@@ -83,14 +75,7 @@ pub(super) fn carry_out(
     let cluster = cluster_name(&cib.set);
     let _lock = lock(&cluster)?;
     let terms = terms(options, &cib.set, batches);
-    let question = format!(
-        "Maintain {} in {}?",
-        counted(terms.nodes.len(), "node"),
-        if batches.len() == 1 { "1 batch".to_owned() } else { format!("{} batches", batches.len()) }
-    );
-    output.flush()?;
-    if !options.execution.yes && ask(&question, output)? == Consent::No {
-        output.error_line("Nothing was executed.")?;
+    if options.consent(terms.nodes.len(), Some(batches.len()), output)? == Consent::No {
         return Ok(ExitStatus::Failure);
     }
     let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -127,9 +112,7 @@ pub(super) fn resume(
     );
     tell_cut_off(&journal, path, output)?;
     let _lock = lock(&this)?;
-    let question = format!("Go on with the maintenance of {}?", counted(read.nodes.len(), "node"));
-    if !options.execution.yes && ask(&question, output)? == Consent::No {
-        output.error_line("Nothing was executed.")?;
+    if options.consent(read.nodes.len(), None, output)? == Consent::No {
         return Ok(ExitStatus::Failure);
     }
     run(options, read, journal, path, output)
@@ -167,56 +150,31 @@ fn run(
         boot: Duration::try_from_secs_f64(boot).unwrap_or_default(),
         began: None,
         longest: Duration::ZERO,
-        needy: BTreeSet::new(),
+        need: KnownNeed::default(),
     };
     let mut client = LocalCluster;
     let (end, read) = CibMaintenanceRun::new(&mut client, &mut site, journal, read).carry_out();
     conclude(&end, &read, path, output)
 }
 
-/// Reports the end of the run.
+/// Tells the end of the run.
 fn conclude(
     end: &CibMaintenanceEnd,
     read: &CibMaintenanceRead,
-    path: &Path,
+    journal: &Path,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    let (done, skipped) = (read.at(CibNodeStage::Done).len(), read.at(CibNodeStage::Skipped).len());
-    let mut summary = format!("{} maintained", counted(done, "node"));
-    if skipped > 0 {
-        summary += &format!(", {skipped} without need");
-    }
     let is_done = |left: &&LeftNode| read.stage(&left.node) == Some(CibNodeStage::Done);
-    let left = end.left.len() - end.left.iter().filter(is_done).count();
-    if left > 0 {
-        summary += &format!(", {left} left");
-    }
-    output.line(&summary)?;
-    for LeftNode { node, why } in &end.left {
-        let is_out = read.stage(node).is_some_and(CibNodeStage::is_open);
-        let mark = if is_out { " (still in standby)" } else { "" };
-        output.error_line(&format!("  {}{mark}: {why}", shown_name(node)))?;
-    }
-    output.flush()?;
-    let resume = format!("hroller --live --resume {} goes on", path.display());
-    match &end.ending {
-        Ending::Done => Ok(ExitStatus::Success),
-        Ending::OutOfTime => {
-            output.error_line(&format!("The time is up; {resume}"))?;
-            Ok(ExitStatus::Success)
-        }
-        Ending::Interrupted => {
-            output.error_line(&format!("The run was asked to stop; {resume}"))?;
-            Ok(ExitStatus::Success)
-        }
-        Ending::Failed => Err(anyhow!("hroller: not all nodes were maintained").hint(resume)),
-        Ending::Lost(why) => {
-            Err(anyhow!("hroller: the run stopped because of the cluster: {why}").hint(resume))
-        }
-        Ending::Unrecorded(why) => {
-            Err(anyhow!("hroller: the run stopped, as its journal cannot be written: {why}")
-                .hint(format!("make room; then {resume}")))
-        }
-        Ending::Contradiction(why) => bail!("hroller: the run stopped: {}: {why}", path.display()),
-    }
+    let ended = EndedMaintenance {
+        ending: &end.ending,
+        done: read.at(CibNodeStage::Done).len(),
+        skipped: read.at(CibNodeStage::Skipped).len(),
+        open: end.left.len() - end.left.iter().filter(is_done).count(),
+        left: &end.left,
+        journal,
+        command: "hroller --live",
+        silent: false,
+    };
+    let is_out = |node: &str| read.stage(node).is_some_and(CibNodeStage::is_open);
+    ended.conclude(|node| is_out(node).then_some("still in standby"), output)
 }

@@ -5,9 +5,8 @@ mod site;
 
 use anyhow::{anyhow, bail, ensure};
 
-use super::site::{Needless, needless};
-use super::{ExitStatus, HrollerOptions, maintain};
-use crate::execute::maintenance::{LeftNode, OperatorCommands};
+use super::need::Needless;
+use super::{ExitStatus, HrollerOptions, MaintainOptions, maintain};
 use crate::model::shown::shown_name;
 use crate::pacemaker::execute::LocalCluster;
 use crate::pacemaker::execute::maintenance::CibMaintenanceClient;
@@ -133,41 +132,14 @@ fn plan(options: &HrollerOptions, cib: &ReadCib, output: &mut Output) -> anyhow:
             NodeHold::Remote
         ))?;
     }
-    let nodes: Vec<String> =
+    let mut nodes: Vec<String> =
         set.hosts.iter().filter(|host| host.is_member()).map(|host| host.name.clone()).collect();
-    let nodes = needy(options, nodes, output)?;
+    let MaintainOptions { command_timeout, .. } = options.maintain;
+    Needless::among(&options.maintain.commands(), command_timeout, &nodes).tell(&mut nodes, output)?;
     if nodes.is_empty() {
         bail!("no node needs maintenance");
     }
     Ok(StandbyPlanner::new(text, source, &rules)?.all(&nodes)?)
-}
-
-/// The operator's commands.
-fn operator_commands(options: &HrollerOptions) -> OperatorCommands {
-    let maintain = &options.maintain;
-    OperatorCommands {
-        node: maintain.node_command.clone(),
-        health: maintain.health_command.clone(),
-        skip_when: maintain.skip_when.clone(),
-        only_when: maintain.only_when.clone(),
-        master: None,
-    }
-}
-
-/// The nodes that need maintenance by the operator's commands.
-fn needy(
-    options: &HrollerOptions,
-    mut nodes: Vec<String>,
-    output: &mut Output,
-) -> anyhow::Result<Vec<String>> {
-    let Needless { left, warnings } =
-        needless(&operator_commands(options), options.maintain.command_timeout, &nodes);
-    warnings.iter().try_for_each(|warning| output.error_line(&format!("Warning: {warning}")))?;
-    for LeftNode { node, why } in &left {
-        output.error_line(&format!("{}: {why}", shown_name(node)))?;
-    }
-    nodes.retain(|node| left.iter().all(|left| left.node != *node));
-    Ok(nodes)
 }
 
 /// Shows the first groups of a plan.

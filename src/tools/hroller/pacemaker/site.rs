@@ -1,6 +1,5 @@
 //! Surroundings of a maintenance on a Pacemaker cluster: output, signals, time and the operator's commands.
 
-use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -9,7 +8,7 @@ use crate::execute::maintenance::{CommandFate, CommandRun, LeftNode, NodeCommand
 use crate::execute::signals::Signals;
 use crate::pacemaker::execute::CibSurroundings;
 use crate::pacemaker::execute::maintenance::{CibMaintenanceEvent, CibMaintenanceHost, CibMaintenanceTerms};
-use crate::tools::hroller::site::{Needless, needless};
+use crate::tools::hroller::need::{KnownNeed, Needless};
 use crate::tools::output::Output;
 
 /// Estimated time to empty a node, to check it and to use it again.
@@ -30,8 +29,7 @@ pub(super) struct CibSite<'a> {
     pub began: Option<Instant>,
     /// Longest time that a batch has taken.
     pub longest: Duration,
-    /// Nodes that need maintenance, by the operator's commands since the last batch.
-    pub needy: BTreeSet<String>,
+    pub need: KnownNeed,
 }
 
 impl CibMaintenanceHost for CibSite<'_> {
@@ -39,7 +37,7 @@ impl CibMaintenanceHost for CibSite<'_> {
         match event {
             CibMaintenanceEvent::Emptying(_) => {
                 self.began = Some(Instant::now());
-                self.needy.clear();
+                self.need.clear();
             }
             CibMaintenanceEvent::Returned(_) => {
                 let took = self.began.take().map(|began| began.elapsed()).unwrap_or_default();
@@ -67,12 +65,9 @@ impl CibMaintenanceHost for CibSite<'_> {
     }
 
     fn needless(&mut self, terms: &CibMaintenanceTerms, nodes: &[String]) -> Vec<LeftNode> {
-        let open: Vec<String> = nodes.iter().filter(|node| !self.needy.contains(*node)).cloned().collect();
         let limit = Duration::from_secs(terms.limits.command);
-        let Needless { left, warnings } = needless(&terms.commands, limit, &open);
+        let Needless { left, warnings } = self.need.needless(&terms.commands, limit, nodes);
         warnings.into_iter().for_each(|warning| self.event(&CibMaintenanceEvent::Warning(warning)));
-        let is_needless = |node: &String| left.iter().any(|left| left.node == *node);
-        self.needy.extend(open.into_iter().filter(|node| !is_needless(node)));
         left
     }
 
