@@ -209,13 +209,14 @@ fn options_of_hroller() {
          --print-moves none\n--full-evacuation none\n--skip-non-redundant none\n\
          --ignore-non-redundant none\n-f,--force none\n--one-step-only none\n\
          --static-kvm-node-memory integer\n--migrate-shared none\n--honour-run-state none\n\
-         -C,--print-commands none\n--max-down integer\n-X,--exec none\n--node-command string\n\
+         -C,--print-commands none\n--max-down integer\n--upgrade-order none\n\
+         --migrate-to choices=newer,any\n-X,--exec none\n--node-command string\n\
          --reboot-by choices=oob\n--wait-for-operator none\n--no-reboot none\n--skip-when string\n\
          --only-when string\n--health-command string\n--master-command string\n--skip-master none\n\
          --canary integer\n--soak string\n--on-failure choices=stop,skip,continue\n\
          --mark choices=drained,offline\n--return choices=home,stay\n--command-timeout string\n\
          --check-timeout string\n--boot-timeout string\n--yes none\n--journal file\n--resume file\n\
-         --json-events file\n--max-parallel integer\n--max-out-per-node integer\n\
+         --json-events file\n--save-plan file\n--max-parallel integer\n--max-out-per-node integer\n\
          --max-in-per-node integer\n--max-syncs integer\n--max-per-group integer\n\
          --max-duration string\n--until string\n--reason none\n--priority choices=low,normal,high\n\
          --metrics none\n--json none\n--report none\n--print-plan choices=text,json,dot,svg\n\

@@ -376,3 +376,48 @@ fn plans_that_others_can_write_to() {
     htools(&["apply", &file, "-t", SAMPLE]).code(1).stderr(wanted);
     htools(&["show", &file]).code(0);
 }
+
+#[test]
+fn maintenances_are_carried_out_as_approved_only() {
+    let place = TempDir::new().unwrap();
+    let run = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+        let output = command.env_remove("HTOOLS").current_dir(place.path()).args(words).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let cluster = |home: &str| {
+        let node = |at: usize| {
+            let master = if at == 1 { "M" } else { "N" };
+            format!("n{at}|9000|0|8000|90000|90000|9|{master}|u|1")
+        };
+        let nodes: Vec<String> = (1..5).map(node).collect();
+        let instance = format!("a|1000|1000|1|running|Y|{home}||ext||1|-");
+        format!("g|u|preferred||\n\n{}\n\n{instance}\n\n\n", nodes.join("\n"))
+    };
+    fs::write(place.path().join("then"), cluster("n3")).unwrap();
+    fs::write(place.path().join("now"), cluster("n4")).unwrap();
+    let make = "hroller -t then --max-down 2 --migrate-shared --upgrade-order --canary 1 --save-plan plan";
+    let (status, made, _) = run(&make.split(' ').collect::<Vec<_>>());
+    assert_eq!(status, Some(0));
+    assert_eq!(made, "'Node Reboot Groups'\nn3,n4\nn2,n1\n");
+    let (_, shown, _) = run(&["show", "plan"]);
+    assert!(shown.contains("Options: --max-down=2 --migrate-shared --upgrade-order --canary=1\n"), "{shown}");
+    let (status, out, error) = run(&["apply", "-t", "then", "plan"]);
+    assert!(status == Some(0) && error.contains("The plan fits the cluster: ") && out == made, "{error}");
+    let (status, _, error) = run(&["apply", "-t", "now", "plan"]);
+    let refused =
+        "Error: nothing was done, because the plan no longer fits\nHint: --replan makes another plan\n";
+    assert!(status == Some(1) && error.ends_with(refused), "{error}");
+    let (status, out, _) = run(&["apply", "-t", "now", "--replan", "plan"]);
+    assert!(status == Some(0) && out.starts_with("'Node Reboot Groups'\n"), "{out}");
+    // Commands of the operator are for plans of maintenances.
+    let sample = fs::canonicalize(SAMPLE).unwrap();
+    let sample = sample.to_str().unwrap();
+    assert_eq!(run(&["hbal", "-t", sample, "--save-plan", "moves"]).0, Some(0));
+    let (status, _, error) = run(&["apply", "-t", sample, "--node-command=reboot", "moves"]);
+    assert!(
+        status == Some(1) && error.contains("--node-command does not apply to a plan of hbal"),
+        "{error}"
+    );
+}

@@ -3,6 +3,8 @@
 //! The nodes of a batch are drained and emptied, maintained, waited for and checked, and take instances again. The same
 //! stages without the first ones finish a batch that failed half-way, or call it off.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::back::leading;
@@ -11,7 +13,7 @@ use super::opcode::{Opcode, PowerCommand};
 use super::rolling::Maintained;
 use super::work::{Boots, Builder, Task, Work};
 use htools_model::{
-    Cluster, Concession, Instance, InstanceIdx, MovedMeanwhile, NodeIdx, Placement, Step, words,
+    Cluster, Concession, Instance, InstanceIdx, Move, MovedMeanwhile, Node, NodeIdx, Placement, Step, words,
 };
 
 words!(
@@ -37,6 +39,19 @@ words!(
         Home = "home",
         /// They stay where they are.
         Stay = "stay",
+    }
+);
+
+words!(
+    /// Nodes to which instances migrate while nodes are upgraded.
+    #[derive(Serialize, Deserialize, Default)]
+    #[serde(rename_all = "lowercase")]
+    pub MigrateTo, "kind of nodes to migrate to" {
+        /// Nodes that are upgraded already, as far as they have room.
+        #[default]
+        Newer = "newer",
+        /// Any nodes.
+        Any = "any",
     }
 );
 
@@ -67,6 +82,10 @@ pub struct NodeTreatment {
     pub returns: Return,
     /// True if the operator has a command that checks its health.
     pub checks_health: bool,
+    /// If it is upgraded, the nodes to which instances migrate. Then no instance migrates live from a node that is
+    /// upgraded to one that is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upgrade: Option<MigrateTo>,
 }
 
 /// A batch of nodes, with the instances that must be elsewhere while the nodes are down.
@@ -93,6 +112,8 @@ pub struct Strays {
     pub moved: Vec<(InstanceIdx, Placement)>,
     /// Instances that were stopped.
     pub stopped: Vec<InstanceIdx>,
+    /// The nodes that are upgraded, if nodes are.
+    pub upgraded: BTreeSet<NodeIdx>,
 }
 
 /// Way in which an open batch is brought to an end.
@@ -135,10 +156,10 @@ impl Batch<'_> {
             let is_stray = |step: &Step| strays.moved.iter().any(|(one, _)| *one == step.instance);
             back = maintained.back().into_iter().filter(|step| !is_stray(step)).collect();
             for (one, home) in &strays.moved {
-                let instance = cluster.instance(*one);
                 let moved = away.iter().find(|step| step.instance == *one);
-                let there = moved.map_or(instance.placement(), |step| step.to);
-                back.extend(homecoming(instance, there, *home));
+                let there = moved.map_or(cluster.instance(*one).placement(), |step| step.to);
+                let is_renewed = nodes.contains(&home.primary);
+                back.extend(strays.homecoming(cluster, there, (*one, *home), treatment, is_renewed));
             }
         }
         let mut started = maintained.stopped();
@@ -212,9 +233,8 @@ impl Strays {
         let split: Vec<&Instance> =
             running.filter(|instance| instance.template.has_secondary() && uses(instance)).collect();
         let returns = closing == Closing::CallOff || treatment.returns == Return::Home;
-        let home = |(instance, home): &(InstanceIdx, Placement)| {
-            let instance = cluster.instance(*instance);
-            homecoming(instance, instance.placement(), *home)
+        let home = |stray: &(InstanceIdx, Placement)| {
+            self.homecoming(cluster, cluster.instance(stray.0).placement(), *stray, treatment, false)
         };
         let back: Vec<Step> = if returns { self.moved.iter().filter_map(home).collect() } else { Vec::new() };
         let instances = |list: Vec<InstanceIdx>| -> Vec<&Instance> {
@@ -241,6 +261,46 @@ impl Strays {
             checks,
         }
         .plan(work);
+    }
+}
+
+impl Strays {
+    /// The move of an instance from a placement to its home; `None` if it is there, or if it would migrate live from an
+    /// upgraded node to another one. `is_renewed` is true if its primary node at home is upgraded by then.
+    fn homecoming(
+        &self,
+        cluster: &Cluster,
+        there: Placement,
+        (instance, home): (InstanceIdx, Placement),
+        treatment: &NodeTreatment,
+        is_renewed: bool,
+    ) -> Option<Step> {
+        let instance = cluster.instance(instance);
+        let plain = |place: Placement| Placement {
+            secondary: place.secondary.filter(|_| instance.template.has_secondary()),
+            ..place
+        };
+        let (from, to) = (plain(there), plain(home));
+        let mut mv = leading(from, to)?;
+        let upgrades = treatment.upgrade.is_some() && instance.status.is_running();
+        let is_new = |node: NodeIdx| self.upgraded.contains(&node);
+        if upgrades
+            && from.primary != to.primary
+            && is_new(from.primary)
+            && !is_new(to.primary)
+            && !is_renewed
+        {
+            return None;
+        }
+        // It runs on its secondary node meanwhile only if that has room, and if versions do not matter.
+        if let (Move::ReplacePrimary(primary), Some(secondary)) = (mv, to.secondary) {
+            let Node { spec, state } = cluster.node(secondary);
+            let takes = !spec.offline && state.ledger.mem_unallocated(spec) > instance.mem_in_use();
+            if upgrades || !takes {
+                mv = Move::ReplaceBoth(primary, secondary);
+            }
+        }
+        Some(Step { instance: instance.idx, mv, from, to, score: 0.0, concession: Concession::None })
     }
 }
 
@@ -304,17 +364,6 @@ impl Reentry<'_> {
             .filter(|instance| first(instance).or_else(|| self.nodes.first().copied()) == Some(node));
         its.map(|instance| instance.name.clone()).collect()
     }
-}
-
-/// The move of an instance from a placement to the one before the maintenance; `None` if they are the same.
-fn homecoming(instance: &Instance, there: Placement, home: Placement) -> Option<Step> {
-    let plain = |place: Placement| Placement {
-        secondary: place.secondary.filter(|_| instance.template.has_secondary()),
-        ..place
-    };
-    let (from, to) = (plain(there), plain(home));
-    let mv = leading(from, to)?;
-    Some(Step { instance: instance.idx, mv, from, to, score: 0.0, concession: Concession::None })
 }
 
 fn names(cluster: &Cluster, nodes: &[NodeIdx]) -> Vec<String> {

@@ -1,5 +1,6 @@
 //! Execution of a tool's plan: everything between the plan and the exit status.
 
+mod approved;
 mod arrival;
 mod cleanup;
 mod console;
@@ -19,6 +20,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, anyhow, bail, ensure};
 
+pub(super) use approved::ApprovedPlan;
 pub(super) use arrival::Confirmation;
 pub(super) use cleanup::tell as tell_cleanup;
 pub(super) use fresh::{crossing_violation, read_again, violation};

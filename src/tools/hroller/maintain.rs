@@ -8,7 +8,7 @@ use super::ending::EndedMaintenance;
 use super::need::KnownNeed;
 use super::options::{MaintainOptions, RebootBy};
 use super::site::Site;
-use super::{ExitStatus, HrollerOptions, SPEC};
+use super::{ExitStatus, HrollerOptions, PURPOSE, SPEC};
 use crate::execute::JobClient;
 use crate::execute::journal::{self, Header, Journal, JournalForm, OnFailure, Read, StreamPace};
 use crate::execute::maintenance::{
@@ -31,13 +31,21 @@ use crate::tools::output::Output;
 pub(super) fn check(options: &HrollerOptions) -> anyhow::Result<()> {
     let MaintainOptions { node_command, reboot_by, wait_for_operator, no_reboot, .. } = &options.maintain;
     if options.execution.resume.is_some() {
+        options.output.refuse(&super::options::IN_JOURNAL, "cannot be changed with --resume")?;
         return options.output.refuse(&super::options::NEED_EXEC, "cannot be changed with --resume");
     }
-    if !options.execution.exec {
-        return options.output.refuse(&super::options::NEED_EXEC, "needs --exec");
+    ensure!(
+        options.upgrade_order || options.migrate_to.is_none(),
+        "option --migrate-to needs --upgrade-order"
+    );
+    let is_for_later = options.execution.save_plan.is_some() || options.approved.is_some();
+    if !options.execution.exec && !is_for_later {
+        return options.output.refuse(&super::options::NEED_EXEC, "needs --exec or --save-plan");
     }
     let given = [node_command.is_some(), reboot_by.is_some(), *wait_for_operator];
     match given.into_iter().filter(|given| *given).count() {
+        // The command is given when the plan is applied.
+        0 if !options.execution.exec => {}
         0 => {
             return Err(anyhow!("{}: --exec needs a way to maintain the nodes", SPEC.name)
                 .hint("use --node-command, --reboot-by=oob or --wait-for-operator"));
@@ -77,6 +85,7 @@ pub(super) fn terms(options: &HrollerOptions, cluster: &Cluster, nodes: &[NodeId
             boots,
             returns: maintain.returns.unwrap_or_default(),
             checks_health: maintain.health_command.is_some(),
+            upgrade: rolling.upgrade,
         },
         commands: maintain.commands(),
         rules: BatchRules {
@@ -94,7 +103,7 @@ pub(super) fn terms(options: &HrollerOptions, cluster: &Cluster, nodes: &[NodeId
     }
 }
 
-fn context(options: &HrollerOptions) -> ExecutionContext<'_> {
+pub(super) fn context(options: &HrollerOptions) -> ExecutionContext<'_> {
     ExecutionContext {
         tool: SPEC.name,
         deadline: options.execution.window.end_from_now(),
@@ -133,7 +142,7 @@ pub(super) fn carry_out(
     };
     let header = Header {
         journal: journal::SCHEMA.to_owned(),
-        run: execution::run_info(SPEC.name, "maintaining nodes via hroller", &options.execution),
+        run: execution::run_info(SPEC.name, PURPOSE, &options.execution),
         after: client.newest().context(SPEC.name)?,
         // Such a run can be resumed over LUXI and over RAPI.
         joins_opcodes: false,

@@ -4,7 +4,7 @@ mod ending;
 mod maintain;
 mod master;
 mod need;
-mod options;
+pub(crate) mod options;
 mod pacemaker;
 mod run;
 mod site;
@@ -12,12 +12,14 @@ mod site;
 use self::options::*;
 use super::cli::option::ArgumentKind::Text;
 use super::cli::{Heading, OptionDef, Spec, example};
+use super::execution::ApprovedPlan;
 use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
 use super::options::pace::*;
 use super::options::*;
 use super::output::Output;
 use super::{ExitStatus, ahead, execution, pacemaker as tools_pacemaker, source};
+use crate::plan::maintenance::MigrateTo;
 use crate::search::rolling::RollingOptions;
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -35,6 +37,11 @@ pub(crate) struct HrollerOptions {
     pub print_moves: bool,
     pub one_step_only: bool,
     pub force: bool,
+    pub upgrade_order: bool,
+    /// None: newer.
+    pub migrate_to: Option<MigrateTo>,
+    /// `htools apply`: the approved plan.
+    pub approved: Option<ApprovedPlan>,
 }
 
 tool_options!(HrollerOptions {
@@ -124,7 +131,7 @@ pub(crate) const SPEC: Spec<HrollerOptions> = Spec {
             .says("show the commands, or write them to FILE")
             .more("FILE becomes a script.")
             .added(),
-        &MAX_DOWN,
+        &[MAX_DOWN, UPGRADE_ORDER, MIGRATE_TO],
         &EXEC
             .says("carry the maintenance out, batch after batch")
             .more("It needs --luxi, --master or --live.")
@@ -147,7 +154,7 @@ pub(crate) const SPEC: Spec<HrollerOptions> = Spec {
             COMMAND_TIMEOUT,
             CHECK_TIMEOUT,
         ],
-        &[BOOT_TIMEOUT, YES, JOURNAL, RESUME, JSON_EVENTS],
+        &[BOOT_TIMEOUT, YES, JOURNAL, RESUME, JSON_EVENTS, SAVE_PLAN],
         &[MAX_PARALLEL, MAX_OUT_PER_NODE, MAX_IN_PER_NODE, MAX_SYNCS, MAX_PER_GROUP],
         &WINDOW,
         &[REASON.added(), PRIORITY.added()],
@@ -164,9 +171,13 @@ pub(crate) const SPEC: Spec<HrollerOptions> = Spec {
     ..Spec::PLAIN
 };
 
+/// Beginning of the comments of opcodes.
+const PURPOSE: &str = "maintaining nodes via hroller";
+
 pub(crate) fn run(mut options: HrollerOptions) -> anyhow::Result<ExitStatus> {
     // A maintenance is always carried out as a stream.
     options.execution.stream = options.execution.exec || options.execution.resume.is_some();
+    options.rolling.upgrade = options.upgrade_order.then(|| options.migrate_to.unwrap_or_default());
     let mut output = Output::standard();
     let cluster = tools_pacemaker::label(&options.load, &options.cib);
     metered(SPEC.name, &options.output, cluster, &mut output, by_status, |output| {

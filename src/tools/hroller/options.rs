@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::HrollerOptions;
 use crate::execute::maintenance::{AfterFailure, MaintenanceLimits, OperatorCommands};
 use crate::model::number::counted;
-use crate::plan::maintenance::{NodeMark, Return};
+use crate::plan::maintenance::{MigrateTo, NodeMark, Return};
 use crate::tools::cli::option::ArgumentKind::{Choices, Integer, Text};
 use crate::tools::cli::value::shown_time;
 use crate::tools::cli::{Given, Heading, OptionDef, ValueError};
@@ -123,6 +123,21 @@ impl crate::tools::cli::heading::OptionTopic for MaintainOptions {
     const HEADING: Heading = Heading::Execution;
 }
 
+/// Long names of other options that a journal keeps for the resumed run.
+pub(super) const IN_JOURNAL: [&str; 11] = [
+    "offline-maintenance",
+    "node-tags",
+    "full-evacuation",
+    "skip-non-redundant",
+    "ignore-non-redundant",
+    "migrate-shared",
+    "honour-run-state",
+    "max-down",
+    "upgrade-order",
+    "migrate-to",
+    "one-step-only",
+];
+
 /// Long names of the options that need `--exec`.
 pub(super) const NEED_EXEC: [&str; 17] = [
     "node-command",
@@ -154,6 +169,9 @@ pub(super) const NODE_COMMAND: Def = Def::addition("node-command", "maintain eac
     .more("It is run by the shell, here, when no instance runs on the node any more. {node} stands for the node's full name; without it, the name is the last argument. Its output goes to a file beside the journal.")
     .common()
     .takes("COMMAND", Text, |o, g| g.string().map(|text| o.node_command = Some(text)));
+/// The operator's commands. A saved plan does not have them.
+pub(crate) const NODE_COMMANDS: [Def; 5] =
+    [NODE_COMMAND, SKIP_WHEN, ONLY_WHEN, HEALTH_COMMAND, MASTER_COMMAND];
 pub(super) const REBOOT_BY: Def = Def::addition("reboot-by", "reboot nodes without a command, with --exec")
     .more("oob has Ganeti's out-of-band helper switch the power off and on.")
     .takes("WAY", Choices(RebootBy::WORDS), |o, g| g.choice().map(|word| o.reboot_by = word.parse().ok()));
@@ -203,6 +221,19 @@ pub(super) const MARK: Def = Def::addition("mark", "mark nodes drained or offlin
 pub(super) const RETURN: Def = Def::addition("return", "bring instances home afterwards, or let them stay")
     .takes("WHERE", Choices(Return::WORDS), |o, g| g.choice().map(|word| o.returns = word.parse().ok()))
     .default(|o| o.returns.unwrap_or_default().to_string());
+pub(super) const UPGRADE_ORDER: OptionDef<HrollerOptions> = OptionDef::<HrollerOptions>::added_flag(
+    "upgrade-order",
+    "order the nodes for an upgrade",
+    |o| o.upgrade_order = true,
+)
+.more("Few instances migrate to nodes that are still old, and with --exec none migrates live from an upgraded node to one that is not. It obeys the rules of --max-down.");
+pub(super) const MIGRATE_TO: OptionDef<HrollerOptions> = OptionDef::<HrollerOptions>::addition(
+    "migrate-to",
+    "migrate instances on shared storage to newer nodes or any, with --upgrade-order",
+)
+.more("newer takes upgraded nodes as long as they have room.")
+.takes("NODES", Choices(MigrateTo::WORDS), |o, g| g.choice().map(|word| o.migrate_to = word.parse().ok()))
+.default(|o| o.migrate_to.unwrap_or_default().to_string());
 pub(super) const COMMAND_TIMEOUT: Def =
     Def::addition("command-timeout", "give --node-command at most TIME for a node")
         .takes("TIME", Text, |o, g| g.time().map(|time| o.command_timeout = time))

@@ -5,11 +5,11 @@ use std::io::{self, IsTerminal};
 use anyhow::{anyhow, bail};
 
 use super::need::Needless;
-use super::{ExitStatus, HrollerOptions, MaintainOptions, SPEC, maintain};
+use super::{ExitStatus, HrollerOptions, MaintainOptions, PURPOSE, SPEC, maintain};
 use crate::load::merge::apply_node_options;
 use crate::load::text::writer::whole_cluster_text;
 use crate::model::shown::shown_name;
-use crate::model::{Cluster, InstanceIdx, Node, NodeIdx};
+use crate::model::{Cluster, GroupIdx, InstanceIdx, Node, NodeIdx};
 use crate::plan::rolling::RollingFigures;
 use crate::plan::rolling::{Reboots, SCRIPT_TITLE};
 use crate::plan::shell;
@@ -22,6 +22,7 @@ use crate::report::rolling::text::{bound_lines, graph_line, moves, node_names, s
 use crate::report::timetable::Timetable;
 use crate::search::rolling::safe::{SafePlan, SafePlanner, TimedPlanner};
 use crate::search::rolling::{Conflicts, NoPlan, Part, RollingOptions, is_stopped};
+use crate::tools::execution::{PlanToSave, save_plan};
 use crate::tools::hint::WithHint;
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
@@ -44,7 +45,7 @@ pub(super) fn run(
     if let Some((prefix, content)) = as_read {
         output.error_line(&save(prefix, "original", "before hroller run", &content)?)?;
     }
-    let selected = needy(options, cluster, select(options, cluster)?, output)?;
+    let (selected, upgraded) = needy(options, cluster, select(options, cluster)?, output)?;
     check_running(options, cluster, &selected, output)?;
     let level = options.load.verbosity;
     let refused = |why| no_plan(cluster, why, level > 1 || io::stderr().is_terminal());
@@ -52,8 +53,8 @@ pub(super) fn run(
     if level > 2 && !options.output.json && !options.execution.prints_document() {
         output.line(&graph_line(&conflicts.graph))?;
     }
-    let is_safe = options.execution.exec || options.rolling.max_down.is_some();
-    let safe = is_safe.then(|| safe_plan(options, cluster, &selected, output)).transpose()?;
+    let is_safe = options.execution.exec || options.rolling.max_down.is_some() || options.upgrade_order;
+    let safe = is_safe.then(|| safe_plan(options, cluster, &selected, upgraded, output)).transpose()?;
     let parts = match &safe {
         Some((_, plan)) => plan.parts.clone(),
         None => conflicts.plan(cluster, &options.rolling).map_err(refused)?,
@@ -62,6 +63,7 @@ pub(super) fn run(
     let is_planned =
         options.output.json || options.output.commands.is_some() || options.output.report.is_some();
     let is_planned = is_planned || options.execution.print_plan.is_some() || is_safe;
+    let is_planned = is_planned || options.execution.save_plan.is_some() || options.approved.is_some();
     let planned = if is_planned { shown } else { &[] };
     let planned = planned.iter().map(|part| (&part.nodes[..], &part.moves[..]));
     let reboots = Reboots::of(cluster, planned, options.rolling.offline_maintenance)?;
@@ -77,6 +79,16 @@ pub(super) fn run(
             RollingReport { cluster, groups: &groups, count: parts.len(), reboots: &reboots, table: &table };
         Ok(report.page())
     })?;
+    options.approved.as_ref().map_or(Ok(()), |plan| plan.compare(&reboots.work, output))?;
+    if let Some(path) = &options.execution.save_plan {
+        let mut groups: Vec<GroupIdx> = selected.iter().map(|node| cluster.node(*node).spec.group).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        let work = &reboots.work;
+        let plan = PlanToSave { before: cluster, groups: &groups, group: "", purpose: PURPOSE, work };
+        save_plan(&maintain::context(options), &plan, path)?;
+        output.error_line(&format!("The plan has been written to '{}'", path.display()))?;
+    }
     if options.execution.prints_document() {
         let document = execution::shown(&options.execution, &reboots.work, true, output)?;
         document.map_or(Ok(()), |document| output.write(&document))?;
@@ -114,33 +126,34 @@ pub(super) fn run(
     Ok(ExitStatus::Success)
 }
 
-/// The selected nodes that need maintenance by the operator's commands.
+/// The selected nodes that need maintenance by the operator's commands, and those that do not.
 fn needy(
     options: &HrollerOptions,
     cluster: &Cluster,
-    mut selected: Vec<NodeIdx>,
+    selected: Vec<NodeIdx>,
     output: &mut Output,
-) -> anyhow::Result<Vec<NodeIdx>> {
+) -> anyhow::Result<(Vec<NodeIdx>, Vec<NodeIdx>)> {
     let name = |node: &NodeIdx| cluster.node(*node).spec.name.clone();
     let mut names: Vec<String> = selected.iter().map(name).collect();
     let MaintainOptions { command_timeout, .. } = options.maintain;
     Needless::among(&options.maintain.commands(), command_timeout, &names).tell(&mut names, output)?;
     // The names are in the order of the nodes.
     let mut left = names.into_iter().peekable();
-    selected.retain(|node| left.next_if_eq(&name(node)).is_some());
-    Ok(selected)
+    Ok(selected.into_iter().partition(|node| left.next_if_eq(&name(node)).is_some()))
 }
 
-/// A plan by which the nodes that stay up keep their redundancy, and its planner. Nodes that cannot be down even alone
+/// A plan by which the nodes that stay up keep their redundancy, and its planner. The nodes in `upgraded` need no
+/// maintenance. Nodes that cannot be down even alone
 /// are left out, with a warning.
 fn safe_plan<'c>(
     options: &HrollerOptions,
     cluster: &'c Cluster,
     selected: &[NodeIdx],
+    upgraded: Vec<NodeIdx>,
     output: &mut Output,
 ) -> anyhow::Result<(TimedPlanner<'c>, SafePlan)> {
     let rolling = RollingOptions { keeps_redundancy: true, ..options.rolling };
-    let planner = SafePlanner::new(cluster, selected, &rolling, 0)?;
+    let planner = SafePlanner::new(cluster, selected, &rolling, 0)?.with_upgraded(upgraded);
     let planner = planner.timed(&execution::rates(&options.execution)?, options.execution.limits)?;
     let plan = planner.plan();
     for out in &plan.left_out {

@@ -23,7 +23,9 @@ use crate::plan::maintenance::Closing;
 use crate::plan::stream::PlanSchedule;
 use crate::plan::work::{Work, WorkStep};
 use crate::report::rolling::text::unmaintained;
-use crate::search::maintenance::{BatchPlanner, NextBatch, Unmaintained, closing_batch, problem_after};
+use crate::search::maintenance::{
+    BatchPlanner, NextBatch, Unmaintained, closing_batch, held_on_newer, problem_after,
+};
 use crate::tools::execution::{Console, ExecutionContext, ExecutionStage, cleanup_lines, read_again};
 use crate::tools::output::Output;
 
@@ -177,6 +179,12 @@ impl MaintenanceHost for Site<'_> {
         closing: Closing,
     ) -> Result<PlannedBatch, String> {
         let cluster = self.read_cluster()?;
+        if closing == Closing::CallOff {
+            for instance in held_on_newer(&cluster, terms, progress) {
+                let name = shown_name(&cluster.instance(instance).name).to_string();
+                self.say(&format!("Instance '{name}' stays where it is, as its own node is not upgraded"));
+            }
+        }
         closing_batch(&cluster, terms, progress, nodes, closing).map_err(|error| error.to_string())
     }
 

@@ -24,9 +24,9 @@ use super::options::*;
 use super::output::Output;
 use super::pacemaker::{ClusterUse, LoadedCluster};
 use super::{ExitStatus, ahead, execution, pacemaker};
-use crate::plan::work::Work;
 use crate::search::moves::MoveRules;
 use crate::search::squeeze::Reach;
+use crate::tools::execution::ApprovedPlan;
 
 /// The reserve that is asked for unless the command line says otherwise.
 const RESOURCES: f64 = 2.0;
@@ -52,9 +52,7 @@ pub(crate) struct HsqueezeOptions {
     pub cooldown: Duration,
     pub standby_data: Option<PathBuf>,
     /// `htools apply`: the approved plan.
-    pub approved: Option<Work>,
-    /// `htools apply --replan`: makes another plan if the approved one no longer fits.
-    pub replan: bool,
+    pub approved: Option<ApprovedPlan>,
 }
 
 tool_options!(HsqueezeOptions {

@@ -107,7 +107,7 @@ pub(super) fn run(
     if execution.print_plan.is_some() || execution.save_plan.is_some() || options.approved.is_some() {
         let work = approved::whole(planning, cluster, &found)?;
         show_graph(options, &work, output)?;
-        approved::compare(options, &work, output)?;
+        options.approved.as_ref().map_or(Ok(()), |plan| plan.compare(&work, output))?;
         approved::save(planning, cluster, &found, &work, output)?;
     }
     let is_summed_up =

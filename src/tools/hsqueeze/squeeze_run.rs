@@ -274,7 +274,7 @@ impl<'a> SqueezeRun<'a> {
 
     /// Tells if only the approved plan may be executed.
     fn keeps_to_the_approved(&self) -> bool {
-        self.options.approved.is_some() && !self.options.replan
+        self.options.approved.as_ref().is_some_and(|plan| !plan.replan)
     }
 
     fn next_stage(&mut self) -> ExecutionStage<'a> {

@@ -14,22 +14,25 @@ use crate::plan::fresh::{broken_steps, fingerprint};
 use crate::plan::graph::StepIdx;
 use crate::plan::work::{Task, Work};
 use crate::tools::execution::{
-    self, ExecutionContext, Planned, Proposal, options_of, plan_and_execute, takes_jobs,
+    self, ApprovedPlan, ExecutionContext, Planned, Proposal, options_of, plan_and_execute, takes_jobs,
 };
 use crate::tools::hint::WithHint;
+use crate::tools::hroller::HrollerOptions;
+use crate::tools::hroller::options::{MaintainOptions, NODE_COMMANDS};
 use crate::tools::hsqueeze::HsqueezeOptions;
-use crate::tools::{ahead, hsqueeze, source};
+use crate::tools::{ahead, hroller, hsqueeze, source};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ApplyOptions {
     load: LoadOptions,
     output: OutputOptions,
     execution: ExecutionOptions,
+    maintain: MaintainOptions,
     /// True to make another plan if this one does not fit.
     replan: bool,
 }
 
-tool_options!(ApplyOptions { execution: ExecutionOptions });
+tool_options!(ApplyOptions { execution: ExecutionOptions, maintain: MaintainOptions });
 
 /// Name, purpose and options.
 pub(super) const SPEC: Spec<ApplyOptions> = Spec {
@@ -52,6 +55,7 @@ pub(super) const SPEC: Spec<ApplyOptions> = Spec {
             |o| o.replan = true,
         ).more("It is made with the same options.").common(),
         &[YES, POWER_COMMAND, JOURNAL, RESUME, JSON_EVENTS, PRINT_PLAN],
+        &NODE_COMMANDS,
         &STREAMING,
         &ON_FAILURE
             .says("choose what follows when a step fails, with --stream").more("stop begins no more steps; continue goes on with those that need not follow it. Other plans are not made: see --replan."),
@@ -73,6 +77,11 @@ pub(super) fn run(options: &ApplyOptions, path: PathBuf, output: &mut Output) ->
     if plan.tool == hsqueeze::SPEC.name {
         return decided_again(plan, options, &path, output);
     }
+    if plan.tool == hroller::SPEC.name {
+        return maintained(plan, options, &path, output);
+    }
+    let of_nodes = NODE_COMMANDS.map(|option| option.shape.long);
+    options.output.refuse(&of_nodes, &format!("does not apply to a plan of {}", shown_name(&plan.tool)))?;
     let maker = PlanMaker::named(&plan.tool).with_context(|| path.display().to_string())?;
     let load = options.load.keeping(plan.keep_reserve);
     let context = ExecutionContext {
@@ -238,6 +247,24 @@ fn decided_again(
         is_the_cluster(&plan, options, path)?;
     }
     let words = words_anew(&plan, &hsqueeze::SPEC, options).with_context(|| path.display().to_string())?;
-    let approved = |parsed| HsqueezeOptions { approved: Some(plan.work), replan: options.replan, ..parsed };
-    again(hsqueeze::SPEC.parse(&words).map(approved), hsqueeze::run, output)
+    let approved = Some(ApprovedPlan { work: plan.work, replan: options.replan });
+    let with_plan = |parsed| HsqueezeOptions { approved, ..parsed };
+    again(hsqueeze::SPEC.parse(&words).map(with_plan), hsqueeze::run, output)
+}
+
+/// Lets hroller plan again and maintain the nodes if the result equals the approved plan. It plans each batch anew in any
+/// case.
+fn maintained(
+    plan: SavedPlan,
+    options: &ApplyOptions,
+    path: &Path,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    if options.execution.resume.is_none() {
+        is_the_cluster(&plan, options, path)?;
+    }
+    let words = words_anew(&plan, &hroller::SPEC, options).with_context(|| path.display().to_string())?;
+    let approved = Some(ApprovedPlan { work: plan.work, replan: options.replan });
+    let with_plan = |parsed| HrollerOptions { approved, ..parsed };
+    again(hroller::SPEC.parse(&words).map(with_plan), hroller::run, output)
 }

@@ -9,13 +9,14 @@ use crate::execute::journal::{self, Header};
 use crate::execute::maintenance::MaintenanceProgress;
 use crate::execute::{Ending, Report};
 use crate::model::number::counted;
+use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx};
 use crate::plan::back::undo_steps;
 use crate::plan::checker::CheckOptions;
 use crate::plan::graph::StepIdx;
 use crate::plan::jobset::jobsets;
 use crate::plan::work::{Work, WorkStep};
-use crate::search::maintenance::taking_back;
+use crate::search::maintenance::{held_on_newer, taking_back};
 use crate::search::moves::MoveRules;
 use crate::tools::execution::{self, ExecutionContext, Planned, Proposal, plan_and_execute};
 use crate::tools::hint::WithHint;
@@ -135,6 +136,14 @@ fn undo_maintenance(
     ahead::execution(tool, &options.execution, &options.load.source)?;
     let cluster = source::load(&options.load, output)?;
     let propose = |now: Cluster, output: &mut Output| {
+        for instance in held_on_newer(&now, terms, &progress) {
+            let instance = now.instance(instance);
+            output.error_line(&format!(
+                "Warning: instance '{}' stays on {}, as its own node is not upgraded",
+                shown_name(&instance.name),
+                shown_name(&now.node(instance.primary).spec.name)
+            ))?;
+        }
         let work = taking_back(&now, terms, &progress)?;
         if work.steps.is_empty() {
             output.error_line("No node is marked and no instance is away, so there is nothing to undo")?;

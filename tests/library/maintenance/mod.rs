@@ -16,7 +16,7 @@ use htools::execute::maintenance::{
     OperatorCommands,
 };
 use htools::execute::{ClusterId, Ending};
-use htools::plan::maintenance::{NodeMark, NodeTreatment, NodeWork, Return};
+use htools::plan::maintenance::{MigrateTo, NodeMark, NodeTreatment, NodeWork, Return};
 use htools::plan::stream::StreamLimits;
 use htools::plan::work::{Boots, Work};
 use htools_testkit::Paper;
@@ -42,6 +42,7 @@ struct Case {
     canary: usize,
     checks_health: bool,
     full_evacuation: bool,
+    upgrade: Option<MigrateTo>,
     deaths: BTreeSet<u32>,
     failing_jobs: BTreeSet<u64>,
     stop_after: Option<usize>,
@@ -75,6 +76,7 @@ fn cases() -> impl Strategy<Value = Case> {
     let trouble = (
         any::<bool>(),
         prop::bool::weighted(0.2),
+        prop_oneof![2 => Just(None), 1 => Just(Some(MigrateTo::Newer)), 1 => Just(Some(MigrateTo::Any))],
         prop::collection::btree_set(1u32..400, 0..6),
         prop::collection::btree_set(1u64..60, 0..3),
         prop::option::weighted(0.2, 1usize..4),
@@ -82,7 +84,7 @@ fn cases() -> impl Strategy<Value = Case> {
     );
     (shape, trouble).prop_map(|(shape, trouble)| {
         let (nodes, instances, most_down, mark, work, returns, after_failure, canary) = shape;
-        let (checks_health, full_evacuation, deaths, failing_jobs, stop_after, elsewhere) = trouble;
+        let (checks_health, full_evacuation, upgrade, deaths, failing_jobs, stop_after, elsewhere) = trouble;
         Case {
             nodes,
             instances,
@@ -95,6 +97,7 @@ fn cases() -> impl Strategy<Value = Case> {
             canary,
             checks_health,
             full_evacuation,
+            upgrade,
             deaths,
             failing_jobs,
             stop_after,
@@ -150,6 +153,7 @@ impl Case {
             calls: 0,
             most_down: self.most_down,
             may_stop: false,
+            upgrades: self.upgrade.is_some(),
             not_redundant: BTreeSet::new(),
             wrong: Vec::new(),
         }
@@ -185,6 +189,7 @@ impl Case {
                     boots: Boots::Anew,
                     returns: self.returns,
                     checks_health: self.checks_health,
+                    upgrade: self.upgrade,
                 },
                 commands: OperatorCommands {
                     node: Some("reboot".to_owned()),
@@ -299,7 +304,9 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
     }
     for (was, is) in before.iter().zip(&world.instances) {
         prop_assert_eq!(was.runs, is.runs, "{}", was.name);
-        if case.returns == Return::Home {
+        let is_new = |node: usize| world.nodes[node].reboots > 0;
+        let is_held = case.upgrade.is_some() && is_new(is.primary) && !is_new(was.primary);
+        if case.returns == Return::Home && !is_held {
             prop_assert_eq!((was.primary, was.secondary), (is.primary, is.secondary), "{}", &was.name);
         }
     }

@@ -95,6 +95,8 @@ pub struct World {
     pub most_down: Option<usize>,
     /// True if instances may be stopped.
     pub may_stop: bool,
+    /// True if a reboot upgrades a node.
+    pub upgrades: bool,
     /// Nodes that were not N+1 redundant when the batch began.
     pub not_redundant: BTreeSet<String>,
     pub wrong: Vec<String>,
@@ -359,10 +361,17 @@ impl World {
         let used: i64 =
             self.instances.iter().filter(|i| i.primary == target && i.runs).map(|i| i.memory).sum();
         if self.instances[at].runs && used + self.instances[at].memory > self.nodes[target].memory - 1024 {
-            self.wrong.push(format!("{} has no room for {name}", self.nodes[target].name));
+            // After a failed move, others may have taken the room at home. Ganeti refuses, and a later run tries again.
+            if !self.jobs.iter().any(|job| job.fails) {
+                self.wrong.push(format!("{} has no room for {name}", self.nodes[target].name));
+            }
             return false;
         }
         let from = self.instances[at].primary;
+        let is_new = |node: usize| self.nodes[node].reboots > 0;
+        if self.upgrades && self.instances[at].runs && is_new(from) && !is_new(target) {
+            self.wrong.push(format!("{name} migrated from a new node to an old one"));
+        }
         if self.instances[at].template == "drbd" {
             self.instances[at].secondary = Some(from);
         }

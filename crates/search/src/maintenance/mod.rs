@@ -7,10 +7,10 @@ mod next;
 use std::collections::{BTreeSet, HashMap};
 
 pub use check::problem_after;
-pub use closing::{closing_batch, taking_back};
+pub use closing::{closing_batch, held_on_newer, taking_back};
 pub use next::{BatchPlanner, NextBatch, Unmaintained, UnmaintainedReason};
 
-use htools_ganeti::execute::maintenance::Away;
+use htools_ganeti::execute::maintenance::{Away, MaintenanceProgress};
 use htools_model::redundancy::n_plus_one;
 use htools_model::{Cluster, InstanceIdx, NodeIdx, Placement};
 use htools_plan::maintenance::Strays;
@@ -42,9 +42,11 @@ impl<'c> ByName<'c> {
 
     /// The instances away from home, or stopped, that belong on some of these nodes. Those that no longer exist, or
     /// whose nodes no longer do, are left out.
-    fn strays(&self, cluster: &Cluster, away: &Away, nodes: &[NodeIdx]) -> Strays {
-        let mut strays = Strays::default();
-        for (name, home) in &away.homes {
+    fn strays(&self, cluster: &Cluster, progress: &MaintenanceProgress, nodes: &[NodeIdx]) -> Strays {
+        let upgraded = progress.renewed().filter_map(|node| self.node(node)).collect();
+        let mut strays = Strays { upgraded, ..Strays::default() };
+        let Away { homes, stopped } = &progress.away;
+        for (name, home) in homes {
             let (Some(instance), Some(home)) = (self.instances.get(name.as_str()), self.placement(home))
             else {
                 continue;
@@ -55,7 +57,7 @@ impl<'c> ByName<'c> {
                 strays.moved.push((*instance, home));
             }
         }
-        for name in &away.stopped {
+        for name in stopped {
             let Some(instance) = self.instances.get(name.as_str()) else { continue };
             let is_homecomer = strays.moved.iter().any(|(other, _)| other == instance);
             if is_homecomer || nodes.contains(&cluster.instance(*instance).primary) {

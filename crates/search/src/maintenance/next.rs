@@ -85,6 +85,7 @@ impl From<&BatchRules> for RollingOptions {
             honour_run_state: rules.honour_run_state,
             max_down: rules.max_down.and_then(NonZeroUsize::new),
             keeps_redundancy: true,
+            upgrade: None,
         }
     }
 }
@@ -167,7 +168,8 @@ impl BatchPlanner<'_> {
         most: usize,
         left: &mut Vec<Unmaintained>,
     ) -> Result<Option<Part>, Impossible> {
-        let options = RollingOptions::from(&self.terms.rules);
+        let upgrade = self.terms.treatment.upgrade;
+        let options = RollingOptions { upgrade, ..RollingOptions::from(&self.terms.rules) };
         let stages = [NodeStage::Marked, NodeStage::Begun, NodeStage::Maintained];
         let out = stages.iter().flat_map(|stage| self.progress.at(stage));
         let down = out.filter(|name| nodes.iter().all(|node| ready.node(*node).spec.name != *name)).count();
@@ -179,7 +181,9 @@ impl BatchPlanner<'_> {
                 return Ok(None);
             }
         };
-        let plan = planner.timed(self.rates, self.limits)?.plan();
+        let by_name = ByName::of(ready);
+        let upgraded = || self.progress.renewed().filter_map(|name| by_name.node(name));
+        let plan = planner.with_upgraded(upgraded()).timed(self.rates, self.limits)?.plan();
         let Some(first) = plan.parts.into_iter().next() else {
             let reason = UnmaintainedReason::StaysUp;
             left.extend(plan.left_out.iter().map(|out| self.left(out.node, reason(out.why))));
@@ -191,11 +195,11 @@ impl BatchPlanner<'_> {
         // Fewer nodes have other moves.
         let fewer = &first.nodes[..most];
         let planner = SafePlanner::new(ready, fewer, &options, down).ok();
-        Ok(planner.and_then(|planner| planner.plan(&[]).parts.into_iter().next()))
+        Ok(planner.and_then(|planner| planner.with_upgraded(upgraded()).plan(&[]).parts.into_iter().next()))
     }
 
     fn batch(&self, ready: &Cluster, part: &Part) -> Result<PlannedBatch, Impossible> {
-        let strays = ByName::of(ready).strays(ready, &self.progress.away, &part.nodes);
+        let strays = ByName::of(ready).strays(ready, self.progress, &part.nodes);
         let left_offline = |node: &&NodeIdx| {
             self.terms.treatment.mark == NodeMark::Offline && self.cluster.node(**node).spec.offline
         };

@@ -11,12 +11,13 @@ pub mod colour;
 pub mod graph;
 mod layout;
 pub mod safe;
-pub mod upgrade;
+mod upgrade;
 
 use clear::{ClearGround, ClearingScope};
 use colour::{Algorithm, Colouring};
 use graph::ConflictGraph;
 use htools_model::{Cluster, Instance, InstanceIdx, Mirroring, MovedMeanwhile, NodeIdx, RunStatus};
+use htools_plan::maintenance::MigrateTo;
 use layout::Layout;
 use std::num::NonZeroUsize;
 
@@ -39,6 +40,8 @@ pub struct RollingOptions {
     /// Nodes that stay up keep room for all instances that they take, and stay safe against the loss of another node
     /// (N+1). Only [`safe`] plans obey it.
     pub keeps_redundancy: bool,
+    /// If the nodes are upgraded, those to which instances migrate. Only [`safe`] plans obey it.
+    pub upgrade: Option<MigrateTo>,
 }
 
 impl RollingOptions {

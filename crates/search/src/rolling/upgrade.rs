@@ -1,205 +1,75 @@
-//! Order of batches if the maintenance upgrades the nodes: an instance migrates live from an old node to an old or new
-//! one, or between new ones, but never from a new node to an old one.
+//! Order of batches if the maintenance upgrades the nodes: instances leave a node while it is old, and come back once it
+//! is new. Live migration leads to the same or a newer version then. The fewer instances go to nodes that are still old,
+//! the fewer have to leave their node twice.
 
-use htools_model::{Cluster, InstanceIdx, Mirroring, MovedMeanwhile, NodeIdx, Placement};
+use std::collections::BTreeSet;
+
+use htools_model::{Cluster, Mirroring, NodeIdx, Placement};
 
 use super::{Part, RollingOptions};
 
-/// Nodes to which instances may migrate during an upgrade.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum MigrateTo {
-    /// Nodes of the same or a newer version. Batches are ordered so that as few instances as possible migrate to nodes
-    /// that are still old.
-    Newer,
-    /// Any node: versions do not matter.
-    #[default]
-    Any,
-}
-
-/// Time from which a node has the new version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum UpgradeTime {
-    /// Before the run.
-    Done,
-    /// Once its batch is done. A node in no batch stays old.
-    InBatch,
-    /// After the last batch.
-    AtEnd,
-    /// Not in this run.
-    Never,
-}
-
-/// Time at which an instance can return to its node by live migration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ReturnTime {
-    /// When its batch is done.
-    AtOnce,
-    /// After the last batch, when all nodes are upgraded.
-    AtEnd,
-    /// Not in this run.
-    Never,
-}
-
-/// A running instance that migrates away from a node of a batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UpgradeMove {
-    /// The instance.
-    pub instance: InstanceIdx,
-    /// Its primary node.
-    pub from: NodeIdx,
-    /// The node where it runs meanwhile.
-    pub to: NodeIdx,
-    /// Time of its return.
-    pub returns: ReturnTime,
-}
-
-/// A batch of an upgrade.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UpgradePart {
-    /// Position of the batch in the list given.
-    pub part: usize,
-    /// Its live migrations. Instances that do not return at once use memory where they are. So the later batches should
-    /// be planned again on the cluster as it is then.
-    pub moves: Vec<UpgradeMove>,
-}
-
-/// Reason why no order of the batches is legal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "instance {0} would migrate from node {1}, which is upgraded already, to node {2}, which is not",
-    .instance.get(), .from.get(), .to.get()
-)]
-pub struct NoUpgradeOrder {
-    /// The instance.
-    pub instance: InstanceIdx,
-    /// Its primary node, which is upgraded.
-    pub from: NodeIdx,
-    /// The node where it would run, which is still old.
-    pub to: NodeIdx,
-}
-
-/// Orders batches so that all live migrations are legal. `upgrades` is the time for each node of the cluster; missing
-/// ones are never upgraded. The batch with the master stays last.
-///
-/// With [`MigrateTo::Newer`], the next batch is the one with the fewest migrations to old nodes, then the first. A
-/// batch waits for others only if one of its nodes was upgraded before the run, and its instances go to nodes that are
-/// not. With [`MigrateTo::Any`], the order stays, and all instances return at once.
-///
-/// # Errors
-/// A migration that is illegal in any order. If batches wait for each other, the first migration of the first such
-/// batch.
-pub fn upgrade_order(
+/// Orders parts: the next one is always that with the fewest migrations to old nodes, then the first. The part with the
+/// master stays last. `is_new` is true for the nodes that are new already; it may be shorter than the list of nodes.
+pub(super) fn in_upgrade_order(
     cluster: &Cluster,
-    parts: &[Part],
+    parts: Vec<Part>,
     options: &RollingOptions,
-    migrate_to: MigrateTo,
-    upgrades: &[UpgradeTime],
-) -> Result<Vec<UpgradePart>, NoUpgradeOrder> {
-    let moves: Vec<Vec<UpgradeMove>> = parts.iter().map(|part| migrations(cluster, part, options)).collect();
-    if migrate_to == MigrateTo::Any {
-        return Ok((0..).zip(moves).map(|(part, moves)| UpgradePart { part, moves }).collect());
+    is_new: &[bool],
+) -> Vec<Part> {
+    let mut is_new = is_new.to_vec();
+    is_new.resize(cluster.nodes.len(), false);
+    let has_master: Vec<bool> =
+        parts.iter().map(|part| part.nodes.iter().any(|node| cluster.node(*node).spec.master)).collect();
+    let mut to_old = vec![0_usize; parts.len()];
+    // The parts with migrations to each node, as often as they have any.
+    let mut senders: Vec<Vec<usize>> = vec![Vec::new(); cluster.nodes.len()];
+    for (at, part) in parts.iter().enumerate() {
+        for target in targets(cluster, part, options).filter(|target| !is_new[target.get()]) {
+            to_old[at] += 1;
+            senders[target.get()].push(at);
+        }
     }
-    let has_master = |part: &Part| part.nodes.iter().any(|node| cluster.node(*node).spec.master);
-    let mut versions = Versions::of(cluster, parts, upgrades);
-    let (mut last, mut open): (Vec<usize>, Vec<usize>) =
-        (0..parts.len()).partition(|part| has_master(&parts[*part]));
-    let mut order = Vec::with_capacity(parts.len());
-    while !(open.is_empty() && last.is_empty()) {
-        let left = if open.is_empty() { &mut last } else { &mut open };
-        let legal = |part: &&usize| versions.illegal(&moves[**part]).is_none();
-        let next =
-            left.iter().filter(legal).min_by_key(|part| (versions.to_old(&moves[**part]), **part)).copied();
-        let Some(part) = next else {
-            let stuck = left.iter().find_map(|part| versions.illegal(&moves[*part]));
-            let Some(UpgradeMove { instance, from, to, .. }) = stuck else { break };
-            return Err(NoUpgradeOrder { instance, from, to });
-        };
-        left.retain(|other| *other != part);
-        versions.finish(&parts[part]);
-        let returning = |mv: &UpgradeMove| UpgradeMove { returns: versions.returns(mv), ..*mv };
-        order.push(UpgradePart { part, moves: moves[part].iter().map(returning).collect() });
+    let mut open: BTreeSet<(bool, usize, usize)> =
+        (0..parts.len()).map(|at| (has_master[at], to_old[at], at)).collect();
+    let mut waiting: Vec<Option<Part>> = parts.into_iter().map(Some).collect();
+    let mut order = Vec::with_capacity(waiting.len());
+    while let Some((_, _, next)) = open.pop_first() {
+        let Some(part) = waiting[next].take() else { continue };
+        for node in part.nodes.iter().filter(|node| !std::mem::replace(&mut is_new[node.get()], true)) {
+            for at in &senders[node.get()] {
+                if open.remove(&(has_master[*at], to_old[*at], *at)) {
+                    to_old[*at] -= 1;
+                    open.insert((has_master[*at], to_old[*at], *at));
+                }
+            }
+        }
+        order.push(part);
     }
-    Ok(order)
+    order
 }
 
-/// The live migrations away from the nodes of a part, in the order of the instances.
-fn migrations(cluster: &Cluster, part: &Part, options: &RollingOptions) -> Vec<UpgradeMove> {
-    let mut is_down = vec![false; cluster.nodes.len()];
-    part.nodes.iter().for_each(|node| is_down[node.get()] = true);
-    let listed = |instance: InstanceIdx| -> Option<&MovedMeanwhile> {
-        let at = part.moves.binary_search_by_key(&instance, |moved| moved.instance).ok()?;
-        part.moves.get(at)
-    };
+/// The nodes that the running instances of a part migrate to.
+fn targets<'a>(
+    cluster: &'a Cluster,
+    part: &'a Part,
+    options: &'a RollingOptions,
+) -> impl Iterator<Item = NodeIdx> + 'a {
     let residents = cluster.residents(&part.nodes).into_iter();
-    let migration = residents.filter_map(|idx| {
+    residents.filter_map(|idx| {
         let instance = cluster.instance(idx);
         let Placement { primary, secondary } = instance.placement();
-        let live = instance.status.is_running()
+        let is_live = instance.status.is_running()
             && !instance.forthcoming
             && !options.offline_maintenance
             && instance.template.mirroring() != Mirroring::None;
-        let fails_over = || {
-            let moves = instance.template.has_secondary() && options.must_fail_over(instance);
-            secondary.filter(|_| moves)
+        let listed = part.moves.binary_search_by_key(&idx, |moved| moved.instance).ok();
+        let fails_over = instance.template.has_secondary() && options.must_fail_over(instance);
+        let to = match listed {
+            Some(at) => Some(part.moves[at].to.primary),
+            None => secondary.filter(|_| fails_over),
         };
-        let to = listed(idx).map(|moved| moved.to.primary).or_else(fails_over)?;
-        let leaves = live && is_down[primary.get()] && to != primary;
-        leaves.then_some(UpgradeMove { instance: idx, from: primary, to, returns: ReturnTime::AtOnce })
-    });
-    migration.collect()
-}
-
-/// Versions of the nodes during a run.
-struct Versions {
-    is_new: Vec<bool>,
-    is_new_at_end: Vec<bool>,
-    upgrades: Vec<UpgradeTime>,
-}
-
-impl Versions {
-    fn of(cluster: &Cluster, parts: &[Part], upgrades: &[UpgradeTime]) -> Versions {
-        let mut is_planned = vec![false; cluster.nodes.len()];
-        parts.iter().flat_map(|part| &part.nodes).for_each(|node| is_planned[node.get()] = true);
-        let upgrade = |(node, is_planned): (usize, bool)| match upgrades.get(node) {
-            Some(UpgradeTime::InBatch) if !is_planned => UpgradeTime::Never,
-            time => time.copied().unwrap_or(UpgradeTime::Never),
-        };
-        let upgrades: Vec<UpgradeTime> = is_planned.into_iter().enumerate().map(upgrade).collect();
-        Versions {
-            is_new: upgrades.iter().map(|time| *time == UpgradeTime::Done).collect(),
-            is_new_at_end: upgrades.iter().map(|time| *time != UpgradeTime::Never).collect(),
-            upgrades,
-        }
-    }
-
-    /// The first migration that is illegal now.
-    fn illegal(&self, moves: &[UpgradeMove]) -> Option<UpgradeMove> {
-        moves.iter().copied().find(|mv| self.is_new[mv.from.get()] && !self.is_new[mv.to.get()])
-    }
-
-    /// Number of migrations to old nodes.
-    fn to_old(&self, moves: &[UpgradeMove]) -> usize {
-        moves.iter().filter(|mv| !self.is_new[mv.to.get()]).count()
-    }
-
-    /// Records that a batch is done.
-    fn finish(&mut self, part: &Part) {
-        for node in &part.nodes {
-            self.is_new[node.get()] |= self.upgrades[node.get()] == UpgradeTime::InBatch;
-        }
-    }
-
-    /// Time at which an instance can return after its batch.
-    fn returns(&self, mv: &UpgradeMove) -> ReturnTime {
-        let goes_back = |is_new: &[bool]| is_new[mv.to.get()] && !is_new[mv.from.get()];
-        if !goes_back(&self.is_new) {
-            ReturnTime::AtOnce
-        } else if !goes_back(&self.is_new_at_end) {
-            ReturnTime::AtEnd
-        } else {
-            ReturnTime::Never
-        }
-    }
+        to.filter(|to| is_live && *to != primary && part.nodes.contains(&primary))
+    })
 }
 
 #[cfg(test)]

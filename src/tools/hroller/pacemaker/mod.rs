@@ -23,7 +23,7 @@ use crate::tools::output::Output;
 use crate::tools::{ahead, commands as shown_commands, pacemaker};
 
 /// Options that do not apply to Pacemaker clusters, besides those of other tools.
-const OF_GANETI: [&str; 26] = [
+const OF_GANETI: [&str; 29] = [
     "offline-maintenance",
     "node-tags",
     "group",
@@ -34,6 +34,9 @@ const OF_GANETI: [&str; 26] = [
     "static-kvm-node-memory",
     "migrate-shared",
     "honour-run-state",
+    "upgrade-order",
+    "migrate-to",
+    "save-plan",
     "reboot-by",
     "master-command",
     "skip-master",

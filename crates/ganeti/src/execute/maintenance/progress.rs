@@ -95,6 +95,13 @@ impl MaintenanceProgress {
         let at = self.nodes.iter().filter(|(_, stage)| stage == wanted);
         at.map(|(node, _)| node.as_str()).collect()
     }
+
+    /// Full names of the nodes that were maintained, or needed no maintenance.
+    pub fn renewed(&self) -> impl Iterator<Item = &str> {
+        let is_new =
+            |stage: &NodeStage| matches!(stage, NodeStage::Maintained | NodeStage::Done | NodeStage::Skipped);
+        self.nodes.iter().filter(move |(_, stage)| is_new(stage)).map(|(node, _)| node.as_str())
+    }
 }
 
 impl MaintenanceProgress {

@@ -16,11 +16,13 @@ use std::time::Duration;
 
 use htools_model::outage::{OutageBatches, OutageRules};
 use htools_model::{Cluster, InstanceIdx, NodeIdx, Rule};
+use htools_plan::maintenance::MigrateTo;
 
 pub use self::timed::TimedPlanner;
 
 use self::take_down::TakeDown;
 use super::layout::Layout;
+use super::upgrade::in_upgrade_order;
 use super::{Part, RollingOptions, in_order};
 
 /// Reason why a node cannot be down.
@@ -109,6 +111,8 @@ pub struct SafePlanner<'a> {
     alone: Vec<Part>,
     left_out: Vec<LeftOut>,
     rules: OutageRules,
+    /// True for the nodes that are upgraded already; shorter if none of the later ones is.
+    is_new: Vec<bool>,
 }
 
 impl<'a> SafePlanner<'a> {
@@ -147,7 +151,14 @@ impl<'a> SafePlanner<'a> {
         }
         let nodes: Vec<NodeIdx> = alone.iter().flat_map(|part| part.nodes.iter().copied()).collect();
         let rules = rules::of(cluster, &nodes, options, most);
-        Ok(SafePlanner { cluster, options: *options, nodes, alone, left_out, rules })
+        Ok(SafePlanner { cluster, options: *options, nodes, alone, left_out, rules, is_new: Vec::new() })
+    }
+
+    /// Names the nodes that are upgraded already. It matters with [`upgrade`](RollingOptions::upgrade) only.
+    pub fn with_upgraded(self, nodes: impl IntoIterator<Item = NodeIdx>) -> SafePlanner<'a> {
+        let mut is_new = vec![false; self.cluster.nodes.len()];
+        nodes.into_iter().for_each(|node| is_new[node.get()] = true);
+        SafePlanner { is_new, ..self }
     }
 
     /// The nodes that can be down, in ascending order. Rules and durations refer to their positions.
@@ -194,7 +205,12 @@ impl<'a> SafePlanner<'a> {
         let mut postponed = filling.postponed;
         postponed.sort_by_key(|one| one.node);
         postponed.dedup_by_key(|one| one.node);
-        SafePlan { parts: in_order(self.cluster, filling.parts), left_out: self.left_out.clone(), postponed }
+        let parts = in_order(self.cluster, filling.parts);
+        let parts = match self.options.upgrade {
+            Some(_) => in_upgrade_order(self.cluster, parts, &self.options, &self.is_new),
+            None => parts,
+        };
+        SafePlan { parts, left_out: self.left_out.clone(), postponed }
     }
 }
 
@@ -207,7 +223,8 @@ fn milliseconds(seconds: Option<f64>) -> u64 {
 /// Batches that are filled on a layout.
 struct BatchFilling<'p, 'a> {
     planner: &'p SafePlanner<'a>,
-    ground: TakeDown<'a>,
+    /// Ways to empty a node, in the order in which they are tried. The last one empties every node alone.
+    grounds: Vec<TakeDown<'p>>,
     layout: Layout<'a>,
     parts: Vec<Part>,
     /// Nodes that were refused, in order.
@@ -217,9 +234,13 @@ struct BatchFilling<'p, 'a> {
 
 impl<'p, 'a> BatchFilling<'p, 'a> {
     fn new(planner: &'p SafePlanner<'a>) -> BatchFilling<'p, 'a> {
+        let plain = TakeDown::of(planner.cluster, planner.options);
+        let prefers = planner.options.upgrade == Some(MigrateTo::Newer) && !planner.is_new.is_empty();
+        let newer = prefers.then(|| plain.clone().preferring(&planner.is_new));
+        let grounds = newer.into_iter().chain([plain]).collect();
         BatchFilling {
             planner,
-            ground: TakeDown::of(planner.cluster, planner.options),
+            grounds,
             layout: Layout::with_reserves(planner.cluster),
             parts: Vec::new(),
             waiting: Vec::new(),
@@ -242,14 +263,13 @@ impl<'p, 'a> BatchFilling<'p, 'a> {
                     self.waiting.push(node);
                     continue;
                 }
-                let (idx, mark) = (planner.nodes[node], self.layout.mark());
-                match self.ground.take_down(&mut self.layout, idx, &down) {
+                let idx = planner.nodes[node];
+                match self.take_down(idx, &down) {
                     Ok(()) => {
                         down[idx.get()] = true;
                         known.put(node, 0);
                     }
                     Err(why) => {
-                        self.layout.back_to(mark);
                         self.waiting.push(node);
                         self.postponed.push(LeftOut { node: idx, why });
                     }
@@ -262,6 +282,20 @@ impl<'p, 'a> BatchFilling<'p, 'a> {
             filled.push(batch);
         }
         filled
+    }
+
+    /// Empties a node beside those that are down.
+    fn take_down(&mut self, node: NodeIdx, down: &[bool]) -> Result<(), StaysUp> {
+        let mark = self.layout.mark();
+        let mut result = Ok(());
+        for ground in &self.grounds {
+            result = ground.take_down(&mut self.layout, node, down);
+            if result.is_ok() {
+                break;
+            }
+            self.layout.back_to(mark);
+        }
+        result
     }
 }
 

@@ -1,18 +1,22 @@
 //! Moves the instances of one more node out of its way, by the rules of a safe plan.
 
-use htools_model::{Cluster, GroupIdx, Instance, InstanceIdx, Ledger, NodeIdx, Placement, Rule, Strictness};
+use htools_model::{
+    Cluster, GroupIdx, Instance, InstanceIdx, Ledger, Mib, NodeIdx, Placement, Rule, Strictness,
+};
 
 use super::StaysUp;
 use crate::rolling::RollingOptions;
 use crate::rolling::layout::Layout;
 
 /// Input shared by all nodes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct TakeDown<'a> {
     cluster: &'a Cluster,
     options: RollingOptions,
     /// The nodes of each group that take instances, in order.
     online: Vec<Vec<NodeIdx>>,
+    /// True for the nodes that instances without a secondary should go to; shorter if none of the later ones is.
+    preferred: &'a [bool],
 }
 
 /// A node that goes down beside others.
@@ -27,7 +31,17 @@ impl<'a> TakeDown<'a> {
         let online = |group: GroupIdx| {
             cluster.nodes_of(group).iter().copied().filter(|n| !cluster.node(*n).spec.offline).collect()
         };
-        TakeDown { cluster, options, online: cluster.groups.iter().map(|g| online(g.idx)).collect() }
+        TakeDown {
+            cluster,
+            options,
+            online: cluster.groups.iter().map(|g| online(g.idx)).collect(),
+            preferred: &[],
+        }
+    }
+
+    /// The same with nodes that instances without a secondary should go to.
+    pub(super) fn preferring(self, preferred: &'a [bool]) -> TakeDown<'a> {
+        TakeDown { preferred, ..self }
     }
 
     /// Moves the instances of a node away, while the nodes marked in `down` are down. On failure, some stay moved.
@@ -76,7 +90,7 @@ impl<'a> TakeDown<'a> {
         self.online[group.get()].iter().copied().filter(open)
     }
 
-    /// Moves an instance without a secondary to the node with most memory left. Without redundancy to keep, an instance
+    /// Moves an instance without a secondary to the node with most memory left, among the preferred ones if possible. Without redundancy to keep, an instance
     /// that does not migrate goes to the first node that can hold it. Returns the node.
     fn relocate(
         &self,
@@ -99,7 +113,10 @@ impl<'a> TakeDown<'a> {
         };
         let spreads = migrates || self.options.keeps_redundancy;
         let found = if spreads {
-            offers().reduce(|best, next| if next.2 > best.2 { next } else { best })
+            let rank = |offer: &(NodeIdx, Ledger, Mib)| {
+                (self.preferred.get(offer.0.get()).is_some_and(|is| *is), offer.2)
+            };
+            offers().reduce(|best, next| if rank(&next) > rank(&best) { next } else { best })
         } else {
             offers().next()
         };

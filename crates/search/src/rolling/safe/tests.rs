@@ -62,14 +62,19 @@ pub(in crate::rolling) fn any_cluster() -> impl Strategy<Value = Cluster> {
 }
 
 pub(in crate::rolling) fn any_options() -> impl Strategy<Value = RollingOptions> {
-    (any::<[bool; 4]>(), 0_u8..8, 0_usize..5).prop_map(|([a, b, c, d], offline, most)| RollingOptions {
-        offline_maintenance: offline == 0,
-        ignore_non_redundant: a,
-        full_evacuation: b && offline != 0,
-        migrate_shared: c,
-        honour_run_state: d,
-        max_down: NonZeroUsize::new(most),
-        keeps_redundancy: true,
+    let upgrade =
+        prop_oneof![2 => Just(None), 1 => Just(Some(MigrateTo::Newer)), 1 => Just(Some(MigrateTo::Any))];
+    (any::<[bool; 4]>(), 0_u8..8, 0_usize..5, upgrade).prop_map(|([a, b, c, d], offline, most, upgrade)| {
+        RollingOptions {
+            offline_maintenance: offline == 0,
+            ignore_non_redundant: a,
+            full_evacuation: b && offline != 0,
+            migrate_shared: c,
+            honour_run_state: d,
+            max_down: NonZeroUsize::new(most),
+            keeps_redundancy: true,
+            upgrade,
+        }
     })
 }
 
@@ -186,6 +191,7 @@ proptest! {
         chosen in any::<u8>(),
         down in 0_usize..3,
         seconds in prop::collection::vec(0.0..900.0, 8),
+        upgraded in prop::collection::btree_set(0_usize..8, 0..4),
     ) {
         let selected: Vec<NodeIdx> =
             cluster.all_nodes().into_iter().filter(|node| chosen & 1 << node.get() != 0).collect();
@@ -200,6 +206,8 @@ proptest! {
                 return Ok(());
             }
         };
+        let upgraded = upgraded.into_iter().filter(|node| *node < cluster.nodes.len()).map(NodeIdx::new);
+        let planner = planner.with_upgraded(upgraded);
         let plan = planner.plan(&seconds);
         let mut nodes: Vec<NodeIdx> = plan.parts.iter().flat_map(|part| part.nodes.clone()).collect();
         nodes.extend(plan.left_out.iter().map(|one| one.node));
