@@ -131,10 +131,29 @@ impl Batch<'_> {
     /// # Errors
     /// If a name is not valid in Ganeti.
     pub fn work(&self, treatment: &NodeTreatment) -> Result<Work, Impossible> {
+        Batch::work_of_all([*self], treatment)
+    }
+
+    /// All steps of these batches, one batch after another.
+    ///
+    /// # Errors
+    /// If a name is not valid in Ganeti.
+    pub fn work_of_all<'b>(
+        batches: impl IntoIterator<Item = Batch<'b>>,
+        treatment: &NodeTreatment,
+    ) -> Result<Work, Impossible> {
+        let mut work = Builder::default();
+        for batch in batches {
+            work.barrier();
+            batch.plan(treatment, &mut work);
+        }
+        work.finish()
+    }
+
+    fn plan(&self, treatment: &NodeTreatment, work: &mut Builder) {
         let Batch { cluster, nodes, moved, stops_all, strays, offline } = *self;
         let maintained = Maintained::of(cluster, nodes, moved, stops_all);
         let away = maintained.away();
-        let mut work = Builder::default();
         let named = || names(cluster, nodes);
         work.nodes(&Task::Await, names(cluster, offline), |_| Vec::new());
         work.nodes(&Task::SetOnline, names(cluster, offline), |node| vec![Opcode::set_online_drained(node)]);
@@ -181,8 +200,7 @@ impl Batch<'_> {
             affected: &affected,
             checks: true,
         }
-        .plan(&mut work);
-        work.finish()
+        .plan(work);
     }
 }
 

@@ -15,8 +15,10 @@ use crate::execute::maintenance::{
     AfterFailure, BatchRules, MaintenanceEnd, MaintenanceRun, MaintenanceTerms, NodeCommands, NodeStage,
 };
 use crate::model::{Cluster, NodeIdx};
-use crate::plan::maintenance::{NodeMark, NodeTreatment, NodeWork};
+use crate::plan::maintenance::{Batch, NodeMark, NodeTreatment, NodeWork, Strays};
+use crate::plan::names::Impossible;
 use crate::plan::work::{Boots, Work};
+use crate::search::rolling::Part;
 use crate::tools::execution::{
     self, Consent, ExecutionContext, JournalName, Lock, check_resumed, journal_path, listen, rates,
     tell_cut_off, unwritable, violation,
@@ -101,6 +103,23 @@ pub(super) fn terms(options: &HrollerOptions, cluster: &Cluster, nodes: &[NodeId
         after_failure: maintain.on_failure.unwrap_or_default(),
         limits: options.time_limits(),
     }
+}
+
+/// The steps of these batches, if the cluster stays as it is.
+///
+/// # Errors
+/// If a name is not valid in Ganeti.
+pub(super) fn work(options: &HrollerOptions, cluster: &Cluster, parts: &[Part]) -> Result<Work, Impossible> {
+    let strays = Strays::default();
+    let batches = parts.iter().map(|part| Batch {
+        cluster,
+        nodes: &part.nodes,
+        moved: &part.moves,
+        stops_all: options.rolling.offline_maintenance,
+        strays: &strays,
+        offline: &[],
+    });
+    Batch::work_of_all(batches, &terms(options, cluster, &[]).treatment)
 }
 
 pub(super) fn context(options: &HrollerOptions) -> ExecutionContext<'_> {

@@ -89,8 +89,13 @@ pub(super) fn run(
         save_plan(&maintain::context(options), &plan, path)?;
         output.error_line(&format!("The plan has been written to '{}'", path.display()))?;
     }
+    let steps = if options.execution.exec && options.execution.print_plan.is_some() {
+        &maintain::work(options, cluster, shown)?
+    } else {
+        &reboots.work
+    };
     if options.execution.prints_document() {
-        let document = execution::shown(&options.execution, &reboots.work, true, output)?;
+        let document = execution::shown(&options.execution, steps, true, output)?;
         document.map_or(Ok(()), |document| output.write(&document))?;
     } else if options.output.json {
         let groups: Vec<_> = shown.iter().zip(reboots.lines_by_group()?).collect();
@@ -106,7 +111,7 @@ pub(super) fn run(
         commands::show(options.output.commands.as_ref(), heading, listing, output)?;
     }
     if options.execution.print_plan.is_some() && !options.execution.prints_document() {
-        execution::shown(&options.execution, &reboots.work, options.output.json, output)?;
+        execution::shown(&options.execution, steps, options.output.json, output)?;
     }
     if let Some((planner, plan)) = safe.filter(|_| level >= 1 && !options.one_step_only) {
         let seconds = execution::rates(&options.execution)?.of(&reboots.work);
