@@ -229,9 +229,9 @@ pub(super) const UPGRADE_ORDER: OptionDef<HrollerOptions> = OptionDef::<HrollerO
 .more("Few instances migrate to nodes that are still old, and with --exec none migrates live from an upgraded node to one that is not. It obeys the rules of --max-down.");
 pub(super) const MIGRATE_TO: OptionDef<HrollerOptions> = OptionDef::<HrollerOptions>::addition(
     "migrate-to",
-    "migrate instances on shared storage to newer nodes or any, with --upgrade-order",
+    "migrate to newer nodes or to any, with --upgrade-order",
 )
-.more("newer takes upgraded nodes as long as they have room.")
+.more("It is for instances on shared storage. newer takes upgraded nodes as long as they have room.")
 .takes("NODES", Choices(MigrateTo::WORDS), |o, g| g.choice().map(|word| o.migrate_to = word.parse().ok()))
 .default(|o| o.migrate_to.unwrap_or_default().to_string());
 pub(super) const COMMAND_TIMEOUT: Def =

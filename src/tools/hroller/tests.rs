@@ -18,6 +18,6 @@ fn abbreviations_mean_what_they_did() {
     let parsed = |args| testing::parsed(&SPEC, args);
     assert!(parsed(&["--p"]).print_moves && parsed(&["--pri"]).output.commands.is_none());
     assert_eq!(parsed(&["--m", "x"]).load.source.rapi.as_deref(), Some("x"));
-    assert!(parsed(&["--mi"]).rolling.migrate_shared && parsed(&["--ho"]).rolling.honour_run_state);
+    assert!(parsed(&["--migrate-s"]).rolling.migrate_shared && parsed(&["--ho"]).rolling.honour_run_state);
     assert!(matches!(SPEC.parse(&words(&["--no"])), Err(Stop::Syntax(_))));
 }
