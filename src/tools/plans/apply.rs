@@ -75,10 +75,10 @@ pub(super) fn run(options: &ApplyOptions, path: PathBuf, output: &mut Output) ->
     execution::never_replans(SPEC.name, &options.execution)?;
     let plan = SavedPlan::read_ours(&path)?;
     if plan.tool == hsqueeze::SPEC.name {
-        return decided_again(plan, options, &path, output);
+        return SQUEEZE.decide(plan, options, &path, output);
     }
     if plan.tool == hroller::SPEC.name {
-        return maintained(plan, options, &path, output);
+        return ROLL.decide(plan, options, &path, output);
     }
     let of_nodes = NODE_COMMANDS.map(|option| option.shape.long);
     options.output.refuse(&of_nodes, &format!("does not apply to a plan of {}", shown_name(&plan.tool)))?;
@@ -235,36 +235,42 @@ fn anew(
     (maker.again)(&words, output)
 }
 
-/// Lets hsqueeze plan again and execute the result if it equals the approved plan. The nodes that are needed depend
-/// on the current load.
-fn decided_again(
-    plan: SavedPlan,
-    options: &ApplyOptions,
-    path: &Path,
-    output: &mut Output,
-) -> anyhow::Result<ExitStatus> {
-    if options.execution.resume.is_none() {
-        is_the_cluster(&plan, options, path)?;
-    }
-    let words = words_anew(&plan, &hsqueeze::SPEC, options).with_context(|| path.display().to_string())?;
-    let approved = Some(ApprovedPlan { work: plan.work, replan: options.replan });
-    let with_plan = |parsed| HsqueezeOptions { approved, ..parsed };
-    again(hsqueeze::SPEC.parse(&words).map(with_plan), hsqueeze::run, output)
+/// A tool that decides again when its plan is applied.
+struct DecidingTool<O: 'static> {
+    spec: &'static Spec<O>,
+    run: fn(O) -> anyhow::Result<ExitStatus>,
+    /// Adds the approved plan to the options.
+    approve: fn(O, ApprovedPlan) -> O,
 }
 
-/// Lets hroller plan again and maintain the nodes if the result equals the approved plan. It plans each batch anew in any
-/// case.
-fn maintained(
-    plan: SavedPlan,
-    options: &ApplyOptions,
-    path: &Path,
-    output: &mut Output,
-) -> anyhow::Result<ExitStatus> {
-    if options.execution.resume.is_none() {
-        is_the_cluster(&plan, options, path)?;
+impl<O: ToolOptions + HasPart<LoadOptions>> DecidingTool<O> {
+    /// Lets the tool plan again, and execute the result if it equals the approved plan.
+    fn decide(
+        &self,
+        plan: SavedPlan,
+        options: &ApplyOptions,
+        path: &Path,
+        output: &mut Output,
+    ) -> anyhow::Result<ExitStatus> {
+        if options.execution.resume.is_none() {
+            is_the_cluster(&plan, options, path)?;
+        }
+        let words = words_anew(&plan, self.spec, options).with_context(|| path.display().to_string())?;
+        let approved = ApprovedPlan { work: plan.work, replan: options.replan };
+        again(self.spec.parse(&words).map(|parsed| (self.approve)(parsed, approved)), self.run, output)
     }
-    let words = words_anew(&plan, &hroller::SPEC, options).with_context(|| path.display().to_string())?;
-    let approved = Some(ApprovedPlan { work: plan.work, replan: options.replan });
-    let with_plan = |parsed| HrollerOptions { approved, ..parsed };
-    again(hroller::SPEC.parse(&words).map(with_plan), hroller::run, output)
 }
+
+/// The nodes that are needed depend on the current load.
+const SQUEEZE: DecidingTool<HsqueezeOptions> = DecidingTool {
+    spec: &hsqueeze::SPEC,
+    run: hsqueeze::run,
+    approve: |parsed, plan| HsqueezeOptions { approved: Some(plan), ..parsed },
+};
+
+/// Each batch is planned anew in any case.
+const ROLL: DecidingTool<HrollerOptions> = DecidingTool {
+    spec: &hroller::SPEC,
+    run: hroller::run,
+    approve: |parsed, plan| HrollerOptions { approved: Some(plan), ..parsed },
+};
