@@ -35,7 +35,9 @@ pub fn rebooted(cluster: &Cluster) -> anyhow::Result<()> {
 
     let journal = cluster.path("journal").to_string_lossy().into_owned();
     let _ = fs::remove_file(&journal);
-    let words = ["-X", "--yes", "--node-command", &reboot, "--journal", &journal];
+    // If it is killed just before the command starts, the resumed run repeats the command only after this time.
+    let patience = "--boot-timeout=90s";
+    let words = ["-X", "--yes", "--node-command", &reboot, patience, "--journal", &journal];
     let mut begun = hroller(cluster, 1, &words);
     let program = Running::start(&mut begun)?;
     wait_for("the first reboot", READING, || {
