@@ -280,9 +280,7 @@ impl Strays {
         }
         .plan(work);
     }
-}
 
-impl Strays {
     /// The move of an instance from a placement to its home; `None` if it is there, or if it would migrate live from an
     /// upgraded node to another one. `is_renewed` is true if its primary node at home is upgraded by then.
     fn homecoming(
@@ -302,12 +300,7 @@ impl Strays {
         let mut mv = leading(from, to)?;
         let upgrades = treatment.upgrade.is_some() && instance.status.is_running();
         let is_new = |node: NodeIdx| self.upgraded.contains(&node);
-        if upgrades
-            && from.primary != to.primary
-            && is_new(from.primary)
-            && !is_new(to.primary)
-            && !is_renewed
-        {
+        if upgrades && is_new(from.primary) && !is_new(to.primary) && !is_renewed {
             return None;
         }
         // It runs on its secondary node meanwhile only if that has room, and if versions do not matter.

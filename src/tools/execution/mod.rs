@@ -31,7 +31,7 @@ pub(super) use place::{
 };
 pub(super) use present::shown;
 pub(super) use proposal::{Planned, Planner, Proposal, fitting, plan_and_execute, touched_groups};
-pub(super) use question::{Consent, ask};
+pub(super) use question::{Consent, ask, consent};
 pub(super) use resume::{resume, resume_with, tell_cut_off};
 pub(super) use saving::{PlanToSave, options_of, save_plan};
 pub(super) use undoing::take_back;

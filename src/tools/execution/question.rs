@@ -5,6 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use crate::tools::options::ExecutionOptions;
 use crate::tools::output::Output;
 
 /// Answer to the question.
@@ -32,6 +33,23 @@ pub(crate) fn ask(question: &str, output: &mut Output) -> io::Result<Consent> {
     };
     with_reminder(PATIENCE, remind, || io::stdin().lock().read_line(&mut line))?;
     Ok(answer(&line))
+}
+
+/// Asks, unless `--yes` is given. Says so if nothing is executed.
+///
+/// # Errors
+/// If the terminal cannot be read, or output cannot be written.
+pub(crate) fn consent(
+    execution: &ExecutionOptions,
+    question: &str,
+    output: &mut Output,
+) -> anyhow::Result<Consent> {
+    output.flush()?;
+    let consent = if execution.yes { Consent::Yes } else { ask(question, output)? };
+    if consent == Consent::No {
+        output.error_line("Nothing was executed.")?;
+    }
+    Ok(consent)
 }
 
 /// Time without an answer before a reminder says what the run is waiting for.

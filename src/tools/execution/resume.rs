@@ -6,8 +6,8 @@ use anyhow::{Context, anyhow, bail};
 
 use super::console::Console;
 use super::{
-    Confirmation, Consent, ExecutionContext, ExecutionStage, FinishedRun, ask, check_resumed, cleanup,
-    client, conclude, failures, listen, read_again, take_back, takes_jobs,
+    Confirmation, Consent, ExecutionContext, ExecutionStage, FinishedRun, check_resumed, cleanup, client,
+    conclude, consent, failures, listen, read_again, take_back, takes_jobs,
 };
 use crate::execute::journal::{self, Header, Journal, OnFailure};
 use crate::execute::signals::Signals;
@@ -66,8 +66,7 @@ pub(crate) fn resume_with(
     }
     // A run with `--on-failure=continue` may have half-migrated instances and still go on.
     cleanup::tell(&header, &Report::of(Ending::Interrupted, &header.work, &state), path, output)?;
-    if !execution.yes && ask(&remaining(&header, &state), output)? == Consent::No {
-        output.error_line("Nothing was executed.")?;
+    if consent(execution, &remaining(&header, &state), output)? == Consent::No {
         return Ok(ExitStatus::Failure);
     }
     let signals = listen(context.silent)?;

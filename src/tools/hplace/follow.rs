@@ -2,8 +2,7 @@
 
 use std::io::Write as _;
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, anyhow, bail, ensure};
 
@@ -184,14 +183,6 @@ impl CibSurroundings for RunView<'_> {
 
     fn wants_to_stop(&self) -> bool {
         self.signals.wants_to_stop()
-    }
-
-    fn pause(&mut self, time: Duration) {
-        thread::sleep(time);
-    }
-
-    fn now(&self) -> SystemTime {
-        SystemTime::now()
     }
 }
 

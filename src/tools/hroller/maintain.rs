@@ -8,7 +8,7 @@ use super::ending::EndedMaintenance;
 use super::need::KnownNeed;
 use super::options::{MaintainOptions, RebootBy};
 use super::site::Site;
-use super::{ExitStatus, HrollerOptions, PURPOSE, SPEC};
+use super::{ExitStatus, HrollerOptions, PURPOSE, SPEC, question};
 use crate::execute::JobClient;
 use crate::execute::journal::{self, Header, Journal, JournalForm, OnFailure, Read, StreamPace};
 use crate::execute::maintenance::{
@@ -20,7 +20,7 @@ use crate::plan::names::Impossible;
 use crate::plan::work::{Boots, Work};
 use crate::search::rolling::Part;
 use crate::tools::execution::{
-    self, Consent, ExecutionContext, JournalName, Lock, check_resumed, journal_path, listen, rates,
+    self, Consent, ExecutionContext, JournalName, Lock, check_resumed, consent, journal_path, listen, rates,
     tell_cut_off, unwritable, violation,
 };
 use crate::tools::hint::WithHint;
@@ -70,8 +70,8 @@ pub(super) fn check(options: &HrollerOptions) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Terms of the maintenance of these nodes.
-pub(super) fn terms(options: &HrollerOptions, cluster: &Cluster, nodes: &[NodeIdx]) -> MaintenanceTerms {
+/// Treatment of each node.
+fn treatment(options: &HrollerOptions) -> NodeTreatment {
     let HrollerOptions { maintain, rolling, .. } = options;
     let (work, boots) = match (maintain.reboot_by, maintain.wait_for_operator) {
         (Some(RebootBy::Oob), _) => (NodeWork::Oob, Boots::Anew),
@@ -79,16 +79,22 @@ pub(super) fn terms(options: &HrollerOptions, cluster: &Cluster, nodes: &[NodeId
         (None, false) if maintain.no_reboot => (NodeWork::Command, Boots::Maybe),
         (None, false) => (NodeWork::Command, Boots::Anew),
     };
+    NodeTreatment {
+        mark: maintain.mark.unwrap_or_default(),
+        work,
+        boots,
+        returns: maintain.returns.unwrap_or_default(),
+        checks_health: maintain.health_command.is_some(),
+        upgrade: rolling.upgrade,
+    }
+}
+
+/// Terms of the maintenance of these nodes.
+fn terms(options: &HrollerOptions, cluster: &Cluster, nodes: &[NodeIdx]) -> MaintenanceTerms {
+    let HrollerOptions { maintain, rolling, .. } = options;
     MaintenanceTerms {
         nodes: nodes.iter().map(|node| cluster.node(*node).spec.name.clone()).collect(),
-        treatment: NodeTreatment {
-            mark: maintain.mark.unwrap_or_default(),
-            work,
-            boots,
-            returns: maintain.returns.unwrap_or_default(),
-            checks_health: maintain.health_command.is_some(),
-            upgrade: rolling.upgrade,
-        },
+        treatment: treatment(options),
         commands: maintain.commands(),
         rules: BatchRules {
             offline_maintenance: rolling.offline_maintenance,
@@ -119,7 +125,7 @@ pub(super) fn work(options: &HrollerOptions, cluster: &Cluster, parts: &[Part]) 
         strays: &strays,
         offline: &[],
     });
-    Batch::work_of_all(batches, &terms(options, cluster, &[]).treatment)
+    Batch::work_of_all(batches, &treatment(options))
 }
 
 pub(super) fn context(options: &HrollerOptions) -> ExecutionContext<'_> {
@@ -151,7 +157,7 @@ pub(super) fn carry_out(
     let mut client = execution::client(&options.load.source)?;
     let id = client.cluster().context(SPEC.name)?;
     let _lock = Lock::take(SPEC.name, &id)?;
-    if options.consent(nodes.len(), Some(batches), output)? == Consent::No {
+    if consent(&options.execution, &question(nodes.len(), Some(batches)), output)? == Consent::No {
         return Ok(ExitStatus::Failure);
     }
     let terms = terms(options, cluster, nodes);
@@ -199,7 +205,7 @@ pub(super) fn resume(
     let Some(terms) = &read.header.maintenance else {
         bail!("{}: the journal is not of a maintenance", path.display());
     };
-    if options.consent(terms.nodes.len(), None, output)? == Consent::No {
+    if consent(&options.execution, &question(terms.nodes.len(), None), output)? == Consent::No {
         return Ok(ExitStatus::Failure);
     }
     run(options, &mut *client, read, journal, path, output)
@@ -254,9 +260,7 @@ fn conclude(
         command: SPEC.name,
         silent,
     };
-    let is_marked = |node: &str| {
-        let stage = end.progress.nodes.iter().find(|(name, _)| name == node).map(|(_, stage)| stage);
-        matches!(stage, Some(NodeStage::Marked | NodeStage::Begun | NodeStage::Maintained))
-    };
+    let is_marked =
+        |node: &str| end.progress.nodes.iter().any(|(name, stage)| name == node && stage.is_open());
     ended.conclude(|node| is_marked(node).then_some("still marked"), output)
 }

@@ -19,6 +19,7 @@ use super::options::pace::*;
 use super::options::*;
 use super::output::Output;
 use super::{ExitStatus, ahead, execution, pacemaker as tools_pacemaker, source};
+use crate::model::number::counted;
 use crate::plan::maintenance::MigrateTo;
 use crate::search::rolling::RollingOptions;
 
@@ -170,6 +171,16 @@ pub(crate) const SPEC: Spec<HrollerOptions> = Spec {
     ],
     ..Spec::PLAIN
 };
+
+/// The question whether this many nodes are to be maintained in this many batches, or if the maintenance is to go on.
+fn question(nodes: usize, batches: Option<usize>) -> String {
+    let nodes = counted(nodes, "node");
+    match batches {
+        None => format!("Go on with the maintenance of {nodes}?"),
+        Some(1) => format!("Maintain {nodes} in 1 batch?"),
+        Some(batches) => format!("Maintain {nodes} in {batches} batches?"),
+    }
+}
 
 /// Beginning of the comments of opcodes.
 const PURPOSE: &str = "maintaining nodes via hroller";

@@ -45,18 +45,22 @@ impl Needless {
         found
     }
 
-    /// Prints the nodes and the problems to standard error, and removes the nodes from the list.
+    /// Tells if a node needs no maintenance.
+    pub(super) fn has(&self, node: &str) -> bool {
+        self.left.iter().any(|left| left.node == node)
+    }
+
+    /// Prints the nodes and the problems to standard error.
     ///
     /// # Errors
     /// If standard error cannot be written.
-    pub(super) fn tell(&self, nodes: &mut Vec<String>, output: &mut Output) -> anyhow::Result<()> {
+    pub(super) fn tell(&self, output: &mut Output) -> anyhow::Result<()> {
         for warning in &self.warnings {
             output.error_line(&format!("Warning: {warning}"))?;
         }
         for LeftNode { node, why } in &self.left {
             output.error_line(&format!("{}: {why}", shown_name(node)))?;
         }
-        nodes.retain(|node| self.left.iter().all(|left| left.node != *node));
         Ok(())
     }
 }
@@ -89,7 +93,7 @@ impl KnownNeed {
     ) -> Needless {
         let mut open: Vec<String> = nodes.iter().filter(|node| !self.0.contains(*node)).cloned().collect();
         let found = Needless::among(commands, limit, &open);
-        open.retain(|node| found.left.iter().all(|left| left.node != *node));
+        open.retain(|node| !found.has(node));
         self.0.extend(open);
         found
     }

@@ -5,14 +5,11 @@ use std::time::Duration;
 
 use super::HrollerOptions;
 use crate::execute::maintenance::{AfterFailure, MaintenanceLimits, OperatorCommands};
-use crate::model::number::counted;
 use crate::plan::maintenance::{MigrateTo, NodeMark, Return};
 use crate::tools::cli::option::ArgumentKind::{Choices, Integer, Text};
 use crate::tools::cli::value::shown_time;
 use crate::tools::cli::{Given, Heading, OptionDef, ValueError};
-use crate::tools::execution::{Consent, ask};
 use crate::tools::options::ExecutionOptions;
-use crate::tools::output::Output;
 use htools_model::words;
 
 words!(
@@ -91,31 +88,6 @@ impl HrollerOptions {
             boot: self.execution.handling.boot.as_secs(),
             check: self.maintain.check_timeout.as_secs(),
         }
-    }
-
-    /// Asks whether this many nodes are to be maintained in this many batches, or if the maintenance is to go on.
-    /// Tells if nothing is done then.
-    ///
-    /// # Errors
-    /// If the answer cannot be read, or output cannot be written.
-    pub(super) fn consent(
-        &self,
-        nodes: usize,
-        batches: Option<usize>,
-        output: &mut Output,
-    ) -> anyhow::Result<Consent> {
-        let nodes = counted(nodes, "node");
-        let question = match batches {
-            None => format!("Go on with the maintenance of {nodes}?"),
-            Some(1) => format!("Maintain {nodes} in 1 batch?"),
-            Some(batches) => format!("Maintain {nodes} in {batches} batches?"),
-        };
-        output.flush()?;
-        let consent = if self.execution.yes { Consent::Yes } else { ask(&question, output)? };
-        if consent == Consent::No {
-            output.error_line("Nothing was executed.")?;
-        }
-        Ok(consent)
     }
 }
 

@@ -138,13 +138,12 @@ fn needy(
     selected: Vec<NodeIdx>,
     output: &mut Output,
 ) -> anyhow::Result<(Vec<NodeIdx>, Vec<NodeIdx>)> {
-    let name = |node: &NodeIdx| cluster.node(*node).spec.name.clone();
-    let mut names: Vec<String> = selected.iter().map(name).collect();
+    let name = |node: &NodeIdx| &cluster.node(*node).spec.name;
+    let names: Vec<String> = selected.iter().map(name).cloned().collect();
     let MaintainOptions { command_timeout, .. } = options.maintain;
-    Needless::among(&options.maintain.commands(), command_timeout, &names).tell(&mut names, output)?;
-    // The names are in the order of the nodes.
-    let mut left = names.into_iter().peekable();
-    Ok(selected.into_iter().partition(|node| left.next_if_eq(&name(node)).is_some()))
+    let needless = Needless::among(&options.maintain.commands(), command_timeout, &names);
+    needless.tell(output)?;
+    Ok(selected.into_iter().partition(|node| !needless.has(name(node))))
 }
 
 /// A plan by which the nodes that stay up keep their redundancy, and its planner. The nodes in `upgraded` need no

@@ -1,5 +1,6 @@
 //! Surroundings of a run besides the cluster, and questions to a cluster that may not answer at once.
 
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 use super::client::{CibCallError, CibClient};
@@ -22,9 +23,13 @@ pub trait CibSurroundings {
     /// Returns true if nothing more should be begun.
     fn wants_to_stop(&self) -> bool;
     /// Lets time pass.
-    fn pause(&mut self, time: Duration);
+    fn pause(&mut self, time: Duration) {
+        thread::sleep(time);
+    }
     /// The present time.
-    fn now(&self) -> SystemTime;
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
 }
 
 /// Asks until there is an answer, in at most `attempts` attempts.

@@ -170,9 +170,9 @@ impl BatchPlanner<'_> {
     ) -> Result<Option<Part>, Impossible> {
         let upgrade = self.terms.treatment.upgrade;
         let options = RollingOptions { upgrade, ..RollingOptions::from(&self.terms.rules) };
-        let stages = [NodeStage::Marked, NodeStage::Begun, NodeStage::Maintained];
-        let out = stages.iter().flat_map(|stage| self.progress.at(stage));
-        let down = out.filter(|name| nodes.iter().all(|node| ready.node(*node).spec.name != *name)).count();
+        let out = self.progress.nodes.iter().filter(|(_, stage)| stage.is_open());
+        let down =
+            out.filter(|(name, _)| nodes.iter().all(|node| ready.node(*node).spec.name != *name)).count();
         let planner = match SafePlanner::new(ready, nodes, &options, down) {
             Ok(planner) => planner,
             Err(NoSafePlan::NoNodes) => return Ok(None),

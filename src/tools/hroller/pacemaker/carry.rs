@@ -19,11 +19,13 @@ use crate::pacemaker::execute::maintenance::{
 use crate::pacemaker::execute::{CibClient, LocalCluster};
 use crate::pacemaker::rolling::StandbyBatch;
 use crate::pacemaker::{WorkingSet, cib};
-use crate::tools::execution::{Consent, JournalName, Lock, journal_path, rates, tell_cut_off, unwritable};
+use crate::tools::execution::{
+    Consent, JournalName, Lock, consent, journal_path, rates, tell_cut_off, unwritable,
+};
 use crate::tools::hplace::cluster::ReadCib;
 use crate::tools::hroller::ending::EndedMaintenance;
 use crate::tools::hroller::need::KnownNeed;
-use crate::tools::hroller::{ExitStatus, HrollerOptions, SPEC};
+use crate::tools::hroller::{ExitStatus, HrollerOptions, SPEC, question};
 use crate::tools::interrupts;
 use crate::tools::output::Output;
 
@@ -75,7 +77,8 @@ pub(super) fn carry_out(
     let cluster = cluster_name(&cib.set);
     let _lock = lock(&cluster)?;
     let terms = terms(options, &cib.set, batches);
-    if options.consent(terms.nodes.len(), Some(batches.len()), output)? == Consent::No {
+    if consent(&options.execution, &question(terms.nodes.len(), Some(batches.len())), output)? == Consent::No
+    {
         return Ok(ExitStatus::Failure);
     }
     let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -112,7 +115,7 @@ pub(super) fn resume(
     );
     tell_cut_off(&journal, path, output)?;
     let _lock = lock(&this)?;
-    if options.consent(read.nodes.len(), None, output)? == Consent::No {
+    if consent(&options.execution, &question(read.nodes.len(), None), output)? == Consent::No {
         return Ok(ExitStatus::Failure);
     }
     run(options, read, journal, path, output)

@@ -138,7 +138,9 @@ fn plan(options: &HrollerOptions, cib: &ReadCib, output: &mut Output) -> anyhow:
     let mut nodes: Vec<String> =
         set.hosts.iter().filter(|host| host.is_member()).map(|host| host.name.clone()).collect();
     let MaintainOptions { command_timeout, .. } = options.maintain;
-    Needless::among(&options.maintain.commands(), command_timeout, &nodes).tell(&mut nodes, output)?;
+    let needless = Needless::among(&options.maintain.commands(), command_timeout, &nodes);
+    needless.tell(output)?;
+    nodes.retain(|node| !needless.has(node));
     if nodes.is_empty() {
         bail!("no node needs maintenance");
     }

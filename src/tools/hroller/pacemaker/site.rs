@@ -1,6 +1,5 @@
 //! Surroundings of a maintenance on a Pacemaker cluster: output, signals, time and the operator's commands.
 
-use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::execute::NodeTaskError;
@@ -91,13 +90,5 @@ impl CibSurroundings for CibSite<'_> {
 
     fn wants_to_stop(&self) -> bool {
         self.signals.wants_to_stop()
-    }
-
-    fn pause(&mut self, time: Duration) {
-        thread::sleep(time);
-    }
-
-    fn now(&self) -> SystemTime {
-        SystemTime::now()
     }
 }

@@ -27,6 +27,13 @@ pub enum NodeStage {
     Skipped,
 }
 
+impl NodeStage {
+    /// Tells if the node may be out of service.
+    pub fn is_open(&self) -> bool {
+        matches!(self, NodeStage::Marked | NodeStage::Begun | NodeStage::Maintained)
+    }
+}
+
 /// Instances that the maintenance has moved or stopped, or may have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Away {

@@ -6,17 +6,6 @@ use crate::rolling::safe::SafePlanner;
 use crate::rolling::safe::tests::{any_cluster, any_options};
 use htools_plan::maintenance::MigrateTo;
 
-/// Number of migrations to old nodes, if parts are done in this order.
-fn to_old(cluster: &Cluster, parts: &[&Part], options: &RollingOptions, is_new: &[bool]) -> usize {
-    let mut is_new = is_new.to_vec();
-    let mut count = 0;
-    for part in parts {
-        count += targets(cluster, part, options).filter(|target| !is_new[target.get()]).count();
-        part.nodes.iter().for_each(|node| is_new[node.get()] = true);
-    }
-    count
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -35,7 +24,9 @@ proptest! {
         for part in &order {
             let at = open.iter().position(|other| *other == part).unwrap();
             let has_master = |part: &Part| part.nodes.iter().any(|node| cluster.node(*node).spec.master);
-            let count = |part: &Part| (has_master(part), to_old(&cluster, &[part], &options, &is_new));
+            let to_old =
+                |part: &Part| targets(&cluster, part, &options).filter(|to| !is_new[to.get()]).count();
+            let count = |part: &Part| (has_master(part), to_old(part));
             prop_assert!(open.iter().all(|other| count(part) <= count(other)));
             part.nodes.iter().for_each(|node| is_new[node.get()] = true);
             open.remove(at);
