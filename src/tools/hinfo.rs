@@ -3,6 +3,7 @@
 use super::cli::{Spec, example};
 use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
+use super::options::measured::MEASURED;
 use super::options::{LoadOptions, OutputOptions, tool_options};
 use super::output::Output;
 use super::{ExitStatus, listing, source};
@@ -35,6 +36,7 @@ pub(crate) const SPEC: Spec<HinfoOptions> = Spec {
         &[TEXT_DATA, MASTER],
         &RAPI_ACCESS,
         &[LUXI, IALLOC_SRC, VERBOSE, QUIET, OFFLINE, IGNORE_DYNU, MOND, MOND_DATA],
+        &MEASURED,
         &[STATIC_KVM_NODE_MEMORY, SIMULATE, WEIGHTS],
         &[JSON, METRICS],
         &THREADS,

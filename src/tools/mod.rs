@@ -31,6 +31,7 @@ mod interrupts;
 pub mod launcher;
 mod links;
 mod listing;
+mod measured;
 mod metrics;
 mod nodes;
 pub(crate) mod options;

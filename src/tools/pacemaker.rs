@@ -64,7 +64,7 @@ pub(super) fn label(load: &LoadOptions, cib: &CibOptions) -> String {
 }
 
 /// Options that do not apply to Pacemaker clusters, of all tools that take one.
-const OF_GANETI: [&str; 17] = [
+const OF_GANETI: [&str; 18] = [
     // Pacemaker's limits are hard.
     "ignore-soft-errors",
     "max-cpu",
@@ -78,6 +78,7 @@ const OF_GANETI: [&str; 17] = [
     "survive",
     // These are Ganeti's terms and formats.
     "mond",
+    "load-from",
     "disk-template",
     "save",
     "print-plan",

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, anyhow, bail};
 
 use super::hint::WithHint;
+use super::measured;
 use super::options::{LoadOptions, SourceOptions};
 use super::output::Output;
 use crate::affinity::carry_keys;
@@ -59,6 +60,7 @@ fn merged(
     options: &LoadOptions,
     output: &mut Output,
 ) -> anyhow::Result<Cluster> {
+    let utilisation = measured::read(&raw, options, output)?.unwrap_or(utilisation);
     let additions = MergeOptions { utilisation, ..options.merge.clone() };
     for warning in raw.warnings.iter().chain(&raw.doubts) {
         output.error_line(&format!("Warning: {warning}"))?;

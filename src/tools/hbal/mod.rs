@@ -16,6 +16,7 @@ use super::cli::option::ArgumentKind;
 use super::cli::{Heading, OptionDef, Spec, example};
 use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
+use super::options::measured::MEASURED;
 use super::options::pace::*;
 use super::options::*;
 use super::output::Output;
@@ -125,6 +126,7 @@ pub(crate) const SPEC: Spec<HbalOptions> = Spec {
         &SELECT_INSTANCES,
         &[NO_INSTANCE_MOVES, IGNORE_SOFT_ERRORS],
         &[DYNU_FILE, IGNORE_DYNU, MOND, MOND_DATA, EXIT_ON_MISSING_MOND_DATA, MOND_XEN, EXCLUSION_TAGS],
+        &MEASURED,
         &EXCLUDE_INSTANCES,
         &SAVE,
         &PRIORITY,

@@ -14,6 +14,7 @@ use super::cli::{Heading, OptionDef, Program, Spec, ValueError, example, getopt}
 use super::hint::Complaint;
 use super::metrics::{metered, never};
 use super::options::catalogue::*;
+use super::options::measured::MEASURED;
 use super::options::*;
 use super::output::{Output, Recording, reader_is_gone};
 use super::pacemaker::ClusterUse;
@@ -65,6 +66,7 @@ pub(crate) const SPEC: Spec<HcheckOptions> = Spec {
         &TEXT_DATA,
         &NO_DISK_MOVES,
         &[DYNU_FILE, IGNORE_DYNU],
+        &MEASURED,
         &EVAC_MODE,
         &[EXCLUDE_INSTANCES, EXCLUSION_TAGS, IALLOC_SRC],
         &NO_INSTANCE_MOVES,

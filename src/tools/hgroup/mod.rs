@@ -12,6 +12,7 @@ use super::cli::{Heading, OperandWords, OptionDef, Spec, Stop, ToolCommand, exam
 use super::hint::{Complaint, WithHint};
 use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
+use super::options::measured::MEASURED;
 use super::options::pace::*;
 use super::options::*;
 use super::output::Output;
@@ -82,7 +83,7 @@ impl HgroupOptions {
     /// Options of `hgroup balance`.
     pub(crate) fn group_balance(&self) -> GroupBalanceOptions {
         let load = &self.load;
-        let measured = load.utilisation.is_some() || load.mond;
+        let measured = load.is_load_measured();
         GroupBalanceOptions {
             regroup: self.regroup(),
             loads: if measured && !load.merge.ignore_dynu { LoadSource::Measured } else { LoadSource::InUse },
@@ -161,6 +162,7 @@ pub(crate) const SPEC: Spec<HgroupOptions> = Spec {
         &[PRINT_COMMANDS.only(PLANS), SAVE.only(PLANS), PRINT_NODES],
         &[OFFLINE, MAX_CPU, MIN_DISK, SELECT_INSTANCES, EXCLUDE_INSTANCES, EXCLUSION_TAGS, DYNU_FILE],
         &[IGNORE_DYNU, MOND, MOND_DATA, MOND_XEN, EXIT_ON_MISSING_MOND_DATA, STATIC_KVM_NODE_MEMORY],
+        &MEASURED,
         &WEIGHTS,
         &[JSON, METRICS, REPORT, SUMMARY.only(PLANS), COLOUR.only(PLANS), DETAILED_STATUS.only(PLANS)],
         &[YES.only(PLANS), JOURNAL.only(PLANS), RESUME.only(PLANS), JSON_EVENTS.only(PLANS)],

@@ -11,6 +11,7 @@ use super::cli::value::split_list;
 use super::cli::{Given, OptionDef, Spec, ValueError, example};
 use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
+use super::options::measured::MEASURED;
 use super::options::*;
 use super::output::Output;
 use super::pacemaker::ClusterUse;
@@ -114,6 +115,7 @@ pub(crate) const SPEC: Spec<HspaceOptions> = Spec {
              The gap is the share of this bound that was not placed. The bound ignores --max-length.",
         ),
         &SAVE.says("save the cluster after each allocation, as files that begin with FILE"),
+        &MEASURED,
         &STATIC_KVM_NODE_MEMORY,
         &TIME_LIMIT.says("end the search after SECONDS").common(),
         &WEIGHTS,

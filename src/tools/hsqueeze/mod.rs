@@ -19,6 +19,7 @@ use super::cli::value::shown_time;
 use super::cli::{Given, Heading, OptionDef, Spec, ValueError, example};
 use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
+use super::options::measured::MEASURED;
 use super::options::pace::*;
 use super::options::*;
 use super::output::Output;
@@ -115,6 +116,7 @@ pub(crate) const SPEC: Spec<HsqueezeOptions> = Spec {
             .added(),
         &RESTRICTED_MIGRATION.added(),
         &[EXCLUDE_INSTANCES.added(), EXCLUSION_TAGS.added(), DYNU_FILE.added(), IGNORE_DYNU.added()],
+        &MEASURED,
         &[MOND.added(), MOND_DATA.added(), MOND_XEN.added(), EXIT_ON_MISSING_MOND_DATA.added()],
         &OptionDef::<HsqueezeOptions>::addition(
             "standby-data",

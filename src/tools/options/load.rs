@@ -10,6 +10,7 @@ use crate::remote::luxi::default_socket;
 use crate::remote::rapi::AccessOptions;
 use crate::report::pacemaker::commands::CommandForm;
 use crate::search::moves::MoveRules;
+use crate::tools::options::measured::MeasuredOptions;
 use crate::tools::options::one_form;
 
 /// Sources of a Ganeti cluster. Several can be given; loading decides which of them count and which exclude each other.
@@ -76,6 +77,8 @@ pub struct LoadOptions {
     pub nodes: NodeOptions,
     /// `-U`
     pub utilisation: Option<PathBuf>,
+    /// `--load-from`
+    pub measured: MeasuredOptions,
     pub mond: bool,
     /// `--mond-data`
     pub mond_data: Option<PathBuf>,
@@ -101,6 +104,7 @@ impl Default for LoadOptions {
             merge: MergeOptions::default(),
             nodes: NodeOptions::default(),
             utilisation: None,
+            measured: MeasuredOptions::default(),
             mond: false,
             mond_data: None,
             mond_xen: false,

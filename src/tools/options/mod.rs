@@ -4,6 +4,7 @@ pub(crate) mod affinity;
 pub(crate) mod catalogue;
 mod execution;
 mod load;
+pub(crate) mod measured;
 mod output;
 pub(crate) mod pace;
 pub(crate) mod simulation;

@@ -10,6 +10,7 @@ mod live;
 pub mod load_data;
 pub mod lookup;
 pub mod luxi;
+pub mod measured;
 pub mod merge;
 pub mod mond;
 pub mod monitoring;

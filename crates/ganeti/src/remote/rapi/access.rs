@@ -36,12 +36,23 @@ impl Access {
     /// # Errors
     /// Faults of the files or the variables. No text contains a password.
     pub fn read(files: &AccessOptions, addresses: &[Address]) -> Result<Access> {
+        let mut access = Access::of_files(files, addresses)?;
+        if files.credentials.is_none() && addresses.iter().any(Address::lacks_password) {
+            access.environment = read_environment(|name| std::env::var_os(name))?;
+        }
+        Ok(access)
+    }
+
+    /// Reads the files, as far as these addresses need them. The environment, which is for RAPI, is not used.
+    ///
+    /// # Errors
+    /// Faults of the files. No text contains a password.
+    pub fn of_files(files: &AccessOptions, addresses: &[Address]) -> Result<Access> {
         let mut access = Access { insecure_http: files.insecure_http, ..Access::default() };
-        if addresses.iter().any(Address::lacks_password) {
-            match &files.credentials {
-                Some(path) => access.file = Some((path.clone(), read_file(path)?)),
-                None => access.environment = read_environment(|name| std::env::var_os(name))?,
-            }
+        if let Some(path) = &files.credentials
+            && addresses.iter().any(Address::lacks_password)
+        {
+            access.file = Some((path.clone(), read_file(path)?));
         }
         if let Some(path) = &files.certificates
             && addresses.iter().any(Address::is_https)

@@ -1,5 +1,7 @@
 //! Meaning of an answer's status.
 
+use std::fmt;
+
 use reqwest::StatusCode;
 
 use super::address::without_password;
@@ -12,9 +14,36 @@ const CLOSED: [&str; 3] = ["Queue drained", "job queue is full", "marked for dra
 /// Maximum length of a server's message, in characters.
 const SHOWN: usize = 160;
 
+/// A kind of server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Service {
+    Rapi,
+    Prometheus,
+}
+
+impl Service {
+    /// The part of a URL before the resource.
+    pub(super) fn root(self) -> &'static str {
+        match self {
+            Service::Rapi => "/2/",
+            Service::Prometheus => "/api/v1/",
+        }
+    }
+}
+
+impl fmt::Display for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Service::Rapi => "RAPI",
+            Service::Prometheus => "Prometheus",
+        })
+    }
+}
+
 /// Properties of a request.
 #[derive(Clone, Copy)]
 pub(super) struct RequestKind {
+    pub service: Service,
     /// It had credentials.
     pub login: bool,
     /// It was to change something.
@@ -55,12 +84,13 @@ pub(super) fn of_status(
 
 fn meaning(status: StatusCode, asked: RequestKind) -> String {
     let meaning = match status {
+        StatusCode::FORBIDDEN if asked.service == Service::Prometheus => "the server refused the request",
         StatusCode::UNAUTHORIZED if asked.login => "the user or the password is wrong",
         StatusCode::UNAUTHORIZED => "the server wants a user and a password",
         // These are the words in Ganeti's file of users.
         StatusCode::FORBIDDEN if asked.writes => "the user lacks the right 'write' in RAPI's file of users",
         StatusCode::FORBIDDEN => "the user lacks the right 'read' in RAPI's file of users",
-        StatusCode::NOT_FOUND => "there is no RAPI at this address",
+        StatusCode::NOT_FOUND => return format!("there is no {} at this address", asked.service),
         _ if status.is_server_error() => "the server failed",
         _ => "the server refused the request",
     };
@@ -73,7 +103,7 @@ fn message(body: &[u8], status: StatusCode) -> Option<String> {
     let text = |key: &str| document.get(key)?.as_str().map(unescaped).filter(|text| !text.trim().is_empty());
     let said = text("message").filter(|said| Some(said.as_str()) != status.canonical_reason());
     let known = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-    let said = said.or_else(|| text("explain").filter(|_| !known))?;
+    let said = said.or_else(|| text("explain").filter(|_| !known)).or_else(|| text("error"))?;
     Some(printable(said.trim(), SHOWN))
 }
 
@@ -126,7 +156,7 @@ mod tests {
             StatusCode::from_u16(status).unwrap(),
             None,
             body.as_bytes(),
-            RequestKind { login: true, writes: false },
+            RequestKind { service: Service::Rapi, login: true, writes: false },
         )
         .unwrap()
     }
@@ -165,6 +195,14 @@ mod tests {
             r#"{"code": 500, "message": "Queue drained", "explain": "Server got itself in trouble"}"#;
         assert_eq!(of(500, drained), CallError::Refused("Queue drained (500 Internal Server Error)".into()));
         assert!(of(502, "").is_passing() && of(504, "").is_passing());
-        assert_eq!(of_status(StatusCode::OK, None, b"", RequestKind { login: false, writes: false }), None);
+        assert_eq!(
+            of_status(
+                StatusCode::OK,
+                None,
+                b"",
+                RequestKind { service: Service::Rapi, login: false, writes: false }
+            ),
+            None
+        );
     }
 }

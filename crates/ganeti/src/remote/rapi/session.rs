@@ -17,7 +17,7 @@ use super::certificates::Trusted;
 use super::client::client;
 use super::limits::{CallLimits, FetchLimits};
 use super::refusal;
-use super::refusal::RequestKind;
+use super::refusal::{RequestKind, Service};
 use super::secret::Credentials;
 use crate::input::error::{LoadCause, LoadError, Result};
 use crate::input::json::{self, Budget, WantedParts};
@@ -88,7 +88,7 @@ fn misread(error: serde_json::Error, budget: &Budget) -> CallError {
     known.cloned().unwrap_or_else(|| CallError::Lost(error.to_string()))
 }
 
-/// A connection to a cluster's RAPI, with credentials and limits. Nothing stays open between calls, and nothing is sent
+/// A connection to a cluster's RAPI, or to a Prometheus server, with credentials and limits. Nothing stays open between calls, and nothing is sent
 /// twice.
 pub struct Session {
     /// Prefix of all URLs. It may contain a password, so it is never shown.
@@ -96,6 +96,7 @@ pub struct Session {
     credentials: Option<Credentials>,
     trusted: Option<Trusted>,
     manner: FetchLimits,
+    service: Service,
     client: Mutex<Option<Client>>,
 }
 
@@ -115,6 +116,18 @@ impl Session {
     /// If the address is a directory, names a user without a password, or has a password with a slash or the like,
     /// which hides the host.
     pub fn new(address: &Address, access: &Access, manner: FetchLimits) -> Result<Session> {
+        Session::with(Service::Rapi, address, access, manner)
+    }
+
+    /// A session with the Prometheus server at an address. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// As for [`Session::new`].
+    pub fn prometheus(address: &Address, access: &Access, manner: FetchLimits) -> Result<Session> {
+        Session::with(Service::Prometheus, address, access, manner)
+    }
+
+    fn with(service: Service, address: &Address, access: &Access, manner: FetchLimits) -> Result<Session> {
         let AnswerSource::Url(prefix) = address.place() else {
             return Err(LoadError::one_line(
                 &shown_source(&address.shown()),
@@ -136,6 +149,7 @@ impl Session {
             credentials,
             trusted: access.trusted().cloned(),
             manner,
+            service,
             client: Mutex::new(None),
         })
     }
@@ -241,7 +255,7 @@ impl Session {
         let mut bytes = Vec::new();
         // For a refusal the status is enough.
         let _ = response.take(REFUSAL).read_to_end(&mut bytes);
-        let asked = RequestKind { login: self.credentials.is_some(), writes };
+        let asked = RequestKind { service: self.service, login: self.credentials.is_some(), writes };
         Err(refusal::of_status(status, location.as_deref(), &bytes, asked)
             .unwrap_or_else(|| CallError::Nonsense(status.to_string())))
     }
@@ -274,13 +288,14 @@ impl Session {
         let query: Vec<String> =
             query.iter().map(|(key, value)| format!("{}={}", encoded(key), encoded(value))).collect();
         let mark = if query.is_empty() { "" } else { "?" };
-        format!("{}/2/{}{mark}{}", self.prefix, parts.join("/"), query.join("&"))
+        format!("{}{}{}{mark}{}", self.prefix, self.service.root(), parts.join("/"), query.join("&"))
     }
 
     fn url(&self, resource: &str, query: &[(&str, &str)]) -> std::result::Result<Url, CallError> {
         // A path component of dots would lead to another resource.
         if resource.split('/').any(|part| matches!(part, "" | "." | "..")) {
-            return Err(CallError::NotSent(format!("'{}' is not a path of RAPI", printable(resource, 100))));
+            let path = printable(resource, 100);
+            return Err(CallError::NotSent(format!("'{path}' is not a path of {}", self.service)));
         }
         let unusable = |why: &dyn fmt::Display| CallError::NotSent(format!("not a usable URL: {why}"));
         let mut url = Url::parse(&self.text(resource, query)).map_err(|e| unusable(&e))?;

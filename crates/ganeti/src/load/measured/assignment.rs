@@ -1,0 +1,188 @@
+//! Matches measured load with the instances of a cluster.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::{LoadResource, MeasuredLoad, MissingSeries};
+use crate::load::raw::{RawCluster, RawInstance};
+use htools_model::shown::shown_name;
+use htools_model::{GroupIdx, Utilisation};
+
+/// Load of all instances.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct AssignedLoad {
+    /// The load of each instance, by full name.
+    pub utilisation: Vec<(String, Utilisation)>,
+    /// The instances without some measurement, by full name, in the cluster's order. Those that do not run are not
+    /// named: no measurement means no load there.
+    pub without: Vec<String>,
+}
+
+/// Reason why measured load cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LoadMismatch {
+    /// No series has the name of an instance.
+    #[error("no series of the load of {resource} has the name of an instance; {}", found(.names))]
+    NoneMatches {
+        /// The resource.
+        resource: LoadResource,
+        /// The first names in the labels.
+        names: Vec<String>,
+    },
+    /// Several short names mean the same instance.
+    #[error("several series of the load of {resource} have a name of instance '{instance}'")]
+    Twice {
+        /// The resource.
+        resource: LoadResource,
+        /// The instance.
+        instance: String,
+    },
+    /// Instances have no series.
+    #[error("no load was measured for instance '{first}' and {more} more")]
+    Missing {
+        /// The first one.
+        first: String,
+        /// Number of the others.
+        more: usize,
+    },
+}
+
+/// Most names in a message.
+const NAMES: usize = 3;
+
+fn found(names: &[String]) -> String {
+    match names {
+        [] => "there are no series".to_owned(),
+        names => format!("the labels name {}", names.join(", ")),
+    }
+}
+
+impl MeasuredLoad {
+    /// The load of each instance. A name in a label means the instance with this full name, or else the only one whose
+    /// name begins with it and a dot.
+    ///
+    /// # Errors
+    /// If no instance has a series, or one has none and that is not allowed.
+    pub fn assigned(
+        &self,
+        cluster: &RawCluster,
+        missing: MissingSeries,
+    ) -> Result<AssignedLoad, LoadMismatch> {
+        let names = InstanceNames::of(&cluster.instances);
+        let mut loads = vec![Utilisation::default(); cluster.instances.len()];
+        let mut lacks = vec![false; cluster.instances.len()];
+        for (resource, series) in &self.values {
+            let mut values: Vec<Option<f64>> = vec![None; cluster.instances.len()];
+            for (name, value) in series {
+                let Some(at) = names.find(name, series) else { continue };
+                if values[at].replace(*value).is_some() {
+                    let instance = shown_name(&cluster.instances[at].name);
+                    return Err(LoadMismatch::Twice { resource: *resource, instance });
+                }
+            }
+            if values.iter().all(Option::is_none) && !cluster.instances.is_empty() {
+                let names = series.keys().take(NAMES).map(|name| shown_name(name)).collect();
+                return Err(LoadMismatch::NoneMatches { resource: *resource, names });
+            }
+            let medians = Medians::of(cluster, &values);
+            for (at, instance) in cluster.instances.iter().enumerate() {
+                let is_idle = !instance.status.uses_memory();
+                lacks[at] |= values[at].is_none() && !is_idle;
+                let value = values[at].unwrap_or_else(|| match missing {
+                    MissingSeries::Median if !is_idle => medians.of_group(group(cluster, instance)),
+                    _ => 0.0,
+                });
+                let load = &mut loads[at];
+                *match resource {
+                    LoadResource::Cpu => &mut load.cpu,
+                    LoadResource::Memory => &mut load.mem,
+                    LoadResource::Disk => &mut load.disk,
+                    LoadResource::Network => &mut load.net,
+                } = value;
+            }
+        }
+        let without = cluster.instances.iter().zip(lacks).filter(|(_, lacks)| *lacks);
+        let without: Vec<String> = without.map(|(instance, _)| instance.name.clone()).collect();
+        if let (MissingSeries::Fail, Some(first)) = (missing, without.first()) {
+            let first = shown_name(first);
+            return Err(LoadMismatch::Missing { first, more: without.len() - 1 });
+        }
+        let named = cluster.instances.iter().map(|instance| instance.name.clone()).zip(loads);
+        Ok(AssignedLoad { utilisation: named.collect(), without })
+    }
+}
+
+fn group(cluster: &RawCluster, instance: &RawInstance) -> GroupIdx {
+    cluster.nodes[instance.primary.get()].group
+}
+
+/// The instances by their full names and the beginnings of them before dots.
+struct InstanceNames<'c> {
+    instances: &'c [RawInstance],
+    full: HashMap<&'c str, usize>,
+    /// None: several instances have this beginning.
+    short: HashMap<&'c str, Option<usize>>,
+}
+
+impl<'c> InstanceNames<'c> {
+    fn of(instances: &'c [RawInstance]) -> InstanceNames<'c> {
+        let mut names = InstanceNames { instances, full: HashMap::new(), short: HashMap::new() };
+        for (at, instance) in instances.iter().enumerate() {
+            names.full.entry(&instance.name).or_insert(at);
+            for (dot, _) in instance.name.match_indices('.') {
+                names
+                    .short
+                    .entry(&instance.name[..dot])
+                    .and_modify(|found| *found = None)
+                    .or_insert(Some(at));
+            }
+        }
+        names
+    }
+
+    /// The instance that a name in a label means. A short name yields to the full one.
+    fn find(&self, name: &str, series: &BTreeMap<String, f64>) -> Option<usize> {
+        if let Some(at) = self.full.get(name) {
+            return Some(*at);
+        }
+        let at = self.short.get(name).copied().flatten()?;
+        (!series.contains_key(&self.instances[at].name)).then_some(at)
+    }
+}
+
+/// Medians of the known values.
+struct Medians {
+    groups: HashMap<GroupIdx, f64>,
+    all: f64,
+}
+
+impl Medians {
+    fn of(cluster: &RawCluster, values: &[Option<f64>]) -> Medians {
+        let mut by_group: HashMap<GroupIdx, Vec<f64>> = HashMap::new();
+        let mut all = Vec::new();
+        for (instance, value) in cluster.instances.iter().zip(values) {
+            if let Some(value) = value {
+                by_group.entry(group(cluster, instance)).or_default().push(*value);
+                all.push(*value);
+            }
+        }
+        Medians {
+            groups: by_group.into_iter().map(|(group, values)| (group, median(values))).collect(),
+            all: median(all),
+        }
+    }
+
+    fn of_group(&self, group: GroupIdx) -> f64 {
+        self.groups.get(&group).copied().unwrap_or(self.all)
+    }
+}
+
+/// The value in the middle, or the mean of the two there; 0 without values.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let at = values.len() / 2;
+    match values.get(at) {
+        None => 0.0,
+        Some(upper) if values.len() % 2 == 1 => *upper,
+        Some(upper) => (values[at - 1] + upper) / 2.0,
+    }
+}

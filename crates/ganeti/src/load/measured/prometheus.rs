@@ -1,0 +1,123 @@
+//! Asks a Prometheus server.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use htools_model::shown::printable;
+use serde_json::Value;
+
+use super::{LoadQuestion, MeasuredLoad};
+use crate::remote::CallError;
+use crate::remote::rapi::Session;
+
+/// Most values of a series that are looked at. A server refuses to look at more than 50 million in all.
+const POINTS: u64 = 168;
+/// Shortest distance between two values of a series, in seconds.
+const STEP: u64 = 300;
+/// Maximum length of a server's warning, in characters.
+const SHOWN: usize = 160;
+
+/// Asks for the load of all instances. All answers together take at most `limit`.
+///
+/// # Errors
+/// Faults of the connection and of the answers. No text contains a password.
+pub fn ask(session: &Session, question: &LoadQuestion, limit: Duration) -> Result<MeasuredLoad, CallError> {
+    let end = Instant::now() + limit;
+    let mut found = MeasuredLoad::default();
+    for (resource, expression) in &question.expressions {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(CallError::Late(format!("no answer within {} s", limit.as_secs())));
+        }
+        let query = query(question, expression);
+        let answer =
+            session.look("query", &[("query", &query)], crate::input::json::WantedParts::Whole, left)?;
+        let warnings = answer["warnings"].as_array().into_iter().flatten();
+        found.warnings.extend(warnings.filter_map(Value::as_str).map(|text| printable(text, SHOWN)));
+        let values = values(&answer, question)
+            .map_err(|why| CallError::Nonsense(format!("the load of {resource}: {why}")))?;
+        found.values.insert(*resource, values);
+    }
+    found.warnings.sort_unstable();
+    found.warnings.dedup();
+    Ok(found)
+}
+
+/// The quantile of an expression, with one series for each label.
+fn query(question: &LoadQuestion, expression: &str) -> String {
+    let window = question.window.as_secs().max(1);
+    let step = (window / POINTS).max(STEP);
+    let expression = expression.replace("{range}", &format!("{step}s"));
+    let LoadQuestion { label, quantile, .. } = question;
+    format!("quantile_over_time({quantile}, (sum by ({label}) ({expression}))[{window}s:{step}s])")
+}
+
+/// The values in an answer, by the name of the instance.
+fn values(answer: &Value, question: &LoadQuestion) -> Result<BTreeMap<String, f64>, String> {
+    let data = &answer["data"];
+    let series = data["result"].as_array().filter(|_| data["resultType"] == "vector");
+    let series = series.ok_or("the answer has no vector: is this a Prometheus server?")?;
+    let mut values = BTreeMap::new();
+    for one in series {
+        let Some(label) = one["metric"][&question.label].as_str() else { continue };
+        let name = question.pattern.as_ref().map_or(Some(label), |pattern| pattern.name(label));
+        let Some(name) = name else { continue };
+        let value = one["value"][1].as_str().and_then(|text| text.parse::<f64>().ok());
+        let Some(value) = value.filter(|value| value.is_finite() && *value >= 0.0) else { continue };
+        if values.insert(name.to_owned(), value).is_some() {
+            let name = printable(name, SHOWN);
+            return Err(format!("several values of the label {} mean '{name}'", question.label));
+        }
+    }
+    Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::measured::LoadResource;
+    use serde_json::json;
+
+    fn question(pattern: Option<&str>) -> LoadQuestion {
+        LoadQuestion {
+            expressions: [(LoadResource::Cpu, "rate(x[{range}])".to_owned())].into(),
+            label: "domain".to_owned(),
+            pattern: pattern.map(|pattern| pattern.parse().unwrap()),
+            window: Duration::from_secs(7 * 86_400),
+            quantile: 0.95,
+        }
+    }
+
+    fn series(label: &str, value: &str) -> Value {
+        json!({"metric": {"domain": label}, "value": [1.5, value]})
+    }
+
+    fn answer(series: &[Value]) -> Value {
+        json!({"status": "success", "data": {"resultType": "vector", "result": series}})
+    }
+
+    #[test]
+    fn a_week_is_looked_at_hour_by_hour() {
+        assert_eq!(
+            query(&question(None), "rate(x[{range}])"),
+            "quantile_over_time(0.95, (sum by (domain) (rate(x[3600s])))[604800s:3600s])"
+        );
+        let short = LoadQuestion { window: Duration::from_secs(60), ..question(None) };
+        assert_eq!(query(&short, "y"), "quantile_over_time(0.95, (sum by (domain) (y))[60s:300s])");
+    }
+
+    #[test]
+    fn only_numbers_of_instances_count() {
+        let read = |series: &[Value], pattern| values(&answer(series), &question(pattern));
+        let some = [series("a", "1.5"), series("b", "NaN"), series("c", "-1"), series("d", "x"), json!({})];
+        assert_eq!(read(&some, None), Ok([("a".to_owned(), 1.5)].into()));
+        let named = [series("vm-a", "1"), series("host", "2")];
+        assert_eq!(read(&named, Some("^vm-(.+)$")), Ok([("a".to_owned(), 1.0)].into()));
+        let twice = [series("x-a", "1"), series("y-a", "2")];
+        let why = "several values of the label domain mean 'a'".to_owned();
+        assert_eq!(read(&twice, Some("-(.+)$")), Err(why));
+        for other in [json!({}), json!([]), json!({"data": {"resultType": "matrix", "result": []}})] {
+            assert!(values(&other, &question(None)).is_err());
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Load of instances that a monitoring system has measured (`--load-from`).
+
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail, ensure};
+
+use super::hint::WithHint;
+use super::options::LoadOptions;
+use super::options::measured::MeasuredOptions;
+use super::output::Output;
+use crate::load::RawCluster;
+use crate::load::measured::{LoadMismatch, LoadQuestion, MissingSeries, ask};
+use crate::model::Utilisation;
+use crate::model::number::counted;
+use crate::model::shown::shown_name;
+use crate::remote::rapi::{Access, AccessOptions, Address, FetchLimits, Session};
+
+/// Most names in a warning.
+const NAMES: usize = 5;
+/// Maximum size of an answer, in bytes: about 200,000 series.
+const SIZE: u64 = 64 << 20;
+/// Maximum time for all answers.
+const TIME: Duration = Duration::from_secs(60);
+
+/// Asks for the load of the instances of a cluster; `None` if no source of it is given. Instances without measurements
+/// are named in a warning.
+///
+/// # Errors
+/// Mistakes in the options, faults of the connection, and load that does not fit the cluster.
+pub(super) fn read(
+    cluster: &RawCluster,
+    options: &LoadOptions,
+    output: &mut Output,
+) -> anyhow::Result<Option<Vec<(String, Utilisation)>>> {
+    let measured = &options.measured;
+    let Some(from) = &measured.from else {
+        ensure!(*measured == MeasuredOptions::default(), "options that begin with --load need --load-from");
+        return Ok(None);
+    };
+    let excluded = [
+        ("dynu-file", options.utilisation.is_some()),
+        ("ignore-dynu", options.merge.ignore_dynu),
+        ("mond", options.mond),
+    ];
+    if let Some((other, _)) = excluded.into_iter().find(|(_, given)| *given) {
+        bail!("options --load-from and --{other} exclude each other");
+    }
+    let question = question(measured)?;
+    let session = session(from, options, output)?;
+    let limit = options.reading_limit.map_or(TIME, |most| most.min(TIME));
+    let load = ask(&session, &question, limit).context("cannot read the measured load")?;
+    for warning in &load.warnings {
+        output.error_line(&format!("Warning: Prometheus: {warning}"))?;
+    }
+    let assigned = load.assigned(cluster, measured.missing).map_err(|mismatch| {
+        let hint = match mismatch {
+            LoadMismatch::Missing { .. } => "--load-missing=median takes the median of their group",
+            _ => "--load-label and --load-pattern say where the name is",
+        };
+        anyhow!("cannot use the measured load: {mismatch}").hint(hint)
+    })?;
+    if !assigned.without.is_empty() && options.verbosity >= 1 {
+        let names: Vec<String> =
+            assigned.without.iter().take(NAMES).map(|name| shown_name(name).to_string()).collect();
+        let more = if assigned.without.len() > NAMES { ", ..." } else { "" };
+        let counts = match measured.missing {
+            MissingSeries::Zero => "has none",
+            _ => "has the median of its group",
+        };
+        output.error_line(&format!(
+            "Warning: not all load was measured for {}, which {counts}: {}{more}",
+            counted(assigned.without.len(), "instance"),
+            names.join(", ")
+        ))?;
+    }
+    Ok(Some(assigned.utilisation))
+}
+
+fn question(measured: &MeasuredOptions) -> anyhow::Result<LoadQuestion> {
+    let preset = measured.preset.unwrap_or_default();
+    let mut expressions = preset.expressions();
+    if measured.preset.is_none() && !measured.queries.is_empty() {
+        expressions.clear();
+    }
+    expressions.extend(measured.queries.iter().cloned());
+    let pattern = measured.pattern.as_deref().or_else(|| preset.pattern());
+    let pattern = pattern.map(str::parse).transpose().context("option --load-pattern")?;
+    Ok(LoadQuestion {
+        expressions,
+        label: measured.label.clone().unwrap_or_else(|| preset.label().to_owned()),
+        pattern,
+        window: measured.window,
+        quantile: measured.quantile / 100.0,
+    })
+}
+
+/// A session with the server. Warns if its certificate is not checked.
+fn session(from: &str, options: &LoadOptions, output: &mut Output) -> anyhow::Result<Session> {
+    let MeasuredOptions { credentials, certificates, .. } = &options.measured;
+    let url = from.strip_prefix("prometheus:").map(|url| url.trim_end_matches('/'));
+    let url = url.filter(|url| url.starts_with("http://") || url.starts_with("https://"));
+    let Some(url) = url else {
+        return Err(anyhow!("option --load-from: the source is not prometheus:URL")
+            .hint("an example is prometheus:http://localhost:9090"));
+    };
+    let address = Address::new(url.as_ref());
+    if address.holds_password() {
+        return Err(anyhow!("option --load-from: others can see the password in the URL")
+            .hint("use --load-credentials FILE"));
+    }
+    let files = AccessOptions {
+        credentials: credentials.clone(),
+        certificates: certificates.clone(),
+        insecure_http: options.source.rapi_access.insecure_http,
+    };
+    let access = Access::of_files(&files, std::slice::from_ref(&address))?;
+    if url.starts_with("https://") && certificates.is_none() && options.verbosity >= 1 {
+        output.error_line(
+            "Warning: the certificate of the Prometheus server is not verified; --load-cacert FILE pins it",
+        )?;
+    }
+    let limits =
+        FetchLimits { connect: Duration::from_secs(5), transfer: TIME, size: SIZE, ..FetchLimits::default() };
+    Ok(Session::prometheus(&address, &access, limits)?)
+}
