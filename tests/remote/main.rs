@@ -13,4 +13,5 @@ mod loading;
 mod luxi;
 mod memory;
 mod mond;
+mod prometheus;
 mod rapi;

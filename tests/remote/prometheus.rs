@@ -1,0 +1,187 @@
+//! Load from Prometheus: a small server of the tests gives good answers and bad ones.
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use tempfile::TempDir;
+
+use crate::rapi::{Server, response};
+
+const PASSWORD: &str = "s3cr3t";
+const CLUSTER: &str = "\
+g|u1|preferred||
+h|u2|preferred||
+
+n1|9000|0|5000|90000|80000|9|M|u1|1
+n2|9000|0|9000|90000|90000|9|N|u1|1
+n3|9000|0|9000|90000|90000|9|N|u2|1
+
+a.example.com|1000|1000|1|running|Y|n1||ext||1|-
+b.example.com|1000|1000|1|running|Y|n1||ext||1|-
+c.example.com|1000|1000|1|running|Y|n1||ext||1|-
+d.example.com|1000|1000|1|running|Y|n1||ext||1|-
+e.example.com|1000|1000|1|running|Y|n3||ext||1|-
+f.example.com|1000|1000|1|ADMIN_down|Y|n1||ext||1|-
+
+";
+
+fn run(place: &Path, tool: &str, args: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+    command.env("HTOOLS", tool).env("NO_PROXY", "*").args(args).current_dir(place);
+    let output = command.output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+fn place() -> TempDir {
+    let place = TempDir::new().unwrap();
+    fs::write(place.path().join("cluster"), CLUSTER).unwrap();
+    place
+}
+
+fn vector(series: &[(&str, &str, &str)]) -> String {
+    let one = |(label, name, value): &(&str, &str, &str)| {
+        format!(r#"{{"metric":{{"{label}":"{name}"}},"value":[1,"{value}"]}}"#)
+    };
+    let all: Vec<String> = series.iter().map(one).collect();
+    let result = all.join(",");
+    format!(r#"{{"status":"success","data":{{"resultType":"vector","result":[{result}]}}}}"#)
+}
+
+/// A server that gives the same series for every resource.
+fn server(series: &'static [(&str, &str, &str)]) -> Server {
+    Server::new(|_| response("200 OK", &vector(series)))
+}
+
+/// Output with measured load, and with the load in a file.
+fn both(series: &'static [(&str, &str, &str)], options: &[&str], file: &str) -> [(i32, String, String); 2] {
+    let (server, place) = (server(series), place());
+    fs::write(place.path().join("load"), file).unwrap();
+    let source = format!("prometheus:{}", server.url());
+    let words = ["-t", "cluster", "-C", "-G", "g", "-v", "-v"];
+    let measured = [&words[..], &["--load-from", &source], options].concat();
+    let given = [&words[..], &["-U", "load"]].concat();
+    [run(place.path(), "hbal", &measured), run(place.path(), "hbal", &given)]
+}
+
+#[test]
+fn what_is_measured_counts_as_if_it_were_in_a_file() {
+    const SERIES: &[(&str, &str, &str)] = &[
+        ("domain", "a", "1"),
+        ("domain", "b.example.com", "2"),
+        ("domain", "c.example.com", "3.5"),
+        ("domain", "d.example.com", "NaN"),
+        ("domain", "e.example.com", "100"),
+        ("domain", "other.example.com", "7"),
+    ];
+    let file = "a.example.com 1 1 1 1\nb.example.com 2 2 2 2\nc.example.com 3.5 3.5 3.5 3.5\n\
+                d.example.com 2 2 2 2\ne.example.com 100 100 100 100\nf.example.com 0 0 0 0\n";
+    let [measured, given] = both(SERIES, &[], file);
+    let warning = "Warning: not all load was measured for 1 instance, which has the median of its group: d.example.com\n";
+    assert!(measured.0 == 0 && measured.2.contains(warning), "{}", measured.2);
+    assert_eq!((measured.0, &measured.1), (given.0, &given.1));
+    let [measured, given] = both(
+        SERIES,
+        &["--load-missing=zero"],
+        &file.replace("d.example.com 2 2 2 2\n", "d.example.com 0 0 0 0\n"),
+    );
+    assert_eq!(measured.1, given.1);
+    let [measured, _] = both(SERIES, &["--load-missing=fail"], "");
+    assert_eq!(
+        (measured.0, measured.2.as_str()),
+        (
+            1,
+            "Error: cannot use the measured load: no load was measured for instance 'd.example.com' and 0 more\nHint: --load-missing=median takes the median of their group\n"
+        )
+    );
+}
+
+#[test]
+fn labels_and_expressions_are_chosen() {
+    const SERIES: &[(&str, &str, &str)] = &[
+        ("vm", "kvm-a.example.com", "1"),
+        ("vm", "kvm-b.example.com", "2"),
+        ("vm", "kvm-c.example.com", "3"),
+        ("vm", "kvm-d.example.com", "4"),
+        ("vm", "kvm-e.example.com", "5"),
+        ("vm", "host", "99"),
+    ];
+    let options = [
+        "--load-query=cpu=rate(x[{range}])",
+        "--load-label=vm",
+        "--load-pattern=^kvm-(.*)",
+        "--load-window=1d",
+    ];
+    let file = "a.example.com 1 1 1 1\nb.example.com 2 1 1 1\nc.example.com 3 1 1 1\nd.example.com 4 1 1 1\n\
+                e.example.com 5 1 1 1\nf.example.com 0 1 1 1\n";
+    let [measured, given] = both(SERIES, &options, file);
+    assert_eq!((measured.0, &measured.1), (given.0, &given.1), "{}", measured.2);
+    let asked = server(SERIES);
+    let source = format!("prometheus:{}/", asked.url());
+    let place = place();
+    let words = [&["-t", "cluster", "--load-from", &source][..], &options].concat();
+    assert_eq!(run(place.path(), "hinfo", &words).0, 0);
+    let requests = asked.requests.lock().unwrap();
+    let wanted = "GET /api/v1/query?query=quantile_over_time%280.95%2C%20%28sum%20by%20%28vm%29%20%28rate%28x%5B514s%5D%29%29%29%5B86400s%3A514s%5D%29 HTTP/1.1\r\n";
+    assert!(requests.len() == 1 && requests[0].starts_with(wanted), "{requests:?}");
+}
+
+/// The error with an answer, without its beginning.
+fn refused(answer: impl Fn(&str) -> Vec<u8> + Send + 'static, options: &[&str]) -> String {
+    let (server, place) = (Server::new(answer), place());
+    let source = format!("prometheus:{}", server.url());
+    let words = [&["-t", "cluster", "--load-from", &source][..], options].concat();
+    let (status, out, error) = run(place.path(), "hcheck", &words);
+    assert_eq!((status, out.as_str()), (1, ""), "{error}");
+    assert!(!error.contains(PASSWORD) && !error.contains("panicked"), "{error}");
+    error.replace(&server.url(), "URL")
+}
+
+#[test]
+fn bad_answers_are_refused() {
+    let fails = |status: &'static str, body: &'static str| refused(move |_| response(status, body), &[]);
+    let parse =
+        fails("400 Bad Request", r#"{"status":"error","errorType":"bad_data","error":"parse error: no"}"#);
+    assert_eq!(
+        parse,
+        "Error: cannot read the measured load: URL/api/v1/query: parse error: no (400 Bad Request)\n"
+    );
+    assert!(fails("404 Not Found", "").contains("there is no Prometheus at this address"));
+    assert!(fails("401 Unauthorized", "").contains("the server wants a user and a password"));
+    assert!(fails("200 OK", "hello").contains("the answer is not JSON"));
+    assert!(fails("200 OK", r#"{"data":{"resultType":"matrix","result":[]}}"#).contains("has no vector"));
+    let none = fails(
+        "200 OK",
+        r#"{"data":{"resultType":"vector","result":[{"metric":{"domain":"x"},"value":[1,"1"]}]}}"#,
+    );
+    let wanted = "Error: cannot use the measured load: no series of the load of cpu has the name of an instance; the labels name x\n";
+    assert!(none.starts_with(wanted), "{none}");
+    let many = |_: &str| {
+        let body = " ".repeat(65 << 20);
+        response("200 OK", &body)
+    };
+    assert!(refused(many, &[]).contains("more than 67108864 bytes"));
+}
+
+#[test]
+fn passwords_come_from_files_and_stay_secret() {
+    let place = place();
+    let file = place.path().join("login");
+    fs::write(&file, format!("user:{PASSWORD}\n")).unwrap();
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let login = file.to_str().unwrap().to_owned();
+    let wrong = refused(|_| response("401 Unauthorized", ""), &["--load-credentials", &login]);
+    assert!(wrong.contains("the user or the password is wrong"), "{wrong}");
+    let source = format!("prometheus:http://user:{PASSWORD}@localhost:1");
+    let (status, _, error) = run(place.path(), "hbal", &["-t", "cluster", "--load-from", &source]);
+    assert!(status == 1 && error.contains("--load-credentials FILE") && !error.contains(PASSWORD), "{error}");
+    for other in [&["-U", "load"][..], &["--ignore-dynu"], &["--mond"]] {
+        fs::write(place.path().join("load"), "").unwrap();
+        let words = [&["-t", "cluster", "--load-from", "prometheus:http://localhost:1"][..], other].concat();
+        let (status, _, error) = run(place.path(), "hbal", &words);
+        assert!(status == 1 && error.contains("exclude each other"), "{error}");
+    }
+    let (status, _, error) = run(place.path(), "hbal", &["-t", "cluster", "--load-window=1d"]);
+    assert!(status == 1 && error.contains("need --load-from"), "{error}");
+}
