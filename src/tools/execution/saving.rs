@@ -18,7 +18,7 @@ use crate::tools::options::TypedOption;
 
 /// Options that decide the plan's content; a saved plan records these and no others. The user who applies the plan
 /// chooses the cluster, the credentials and the handling of the plan.
-const IN_PLANS: [&str; 100] = [
+const IN_PLANS: [&str; 108] = [
     "affinity-weight",
     "all",
     "all-groups",
@@ -53,6 +53,14 @@ const IN_PLANS: [&str; 100] = [
     "ignore-soft-errors",
     "initial-msav",
     "keep-reserve",
+    "load-from",
+    "load-label",
+    "load-missing",
+    "load-pattern",
+    "load-preset",
+    "load-quantile",
+    "load-query",
+    "load-window",
     "mark",
     "max-cpu",
     "max-data",
@@ -211,7 +219,7 @@ mod tests {
     use crate::tools::TOOLS;
 
     /// Options of tools that save plans, but that a saved plan does not record.
-    const NOT_IN_PLANS: [&str; 80] = [
+    const NOT_IN_PLANS: [&str; 82] = [
         "arrivals",
         "colour",
         "commands",
@@ -234,6 +242,8 @@ mod tests {
         "json-events",
         "lifetime",
         "live",
+        "load-cacert",
+        "load-credentials",
         "luxi",
         "master",
         "master-command",

@@ -32,6 +32,12 @@ pub(crate) fn time_above_zero(given: &Given) -> Result<Duration, ValueError> {
     Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 
+/// A length of time of at most 3650 days, more than none.
+pub(crate) fn length_of_time(given: &Given) -> Result<Duration, ValueError> {
+    let time = given.time()?;
+    if time.is_zero() { Err(given.out_of_range("a time above 0")) } else { Ok(time) }
+}
+
 /// A whole number from 0 on.
 pub(crate) fn count(given: &Given) -> Result<u64, ValueError> {
     u64::try_from(given.int()?).map_err(|_| given.out_of_range("a whole number, 0 or more"))
