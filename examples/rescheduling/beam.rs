@@ -17,12 +17,12 @@ const TWINS: usize = 2;
 /// Slack for the rounding of sums of doubles, in blocks.
 const ROUNDING: f64 = 1e-9;
 
-/// How a beam search chooses.
+/// Settings of a beam search.
 #[derive(Debug, Clone, Copy)]
 pub struct Beam {
     /// Partial plans of the same length that are kept.
     pub width: usize,
-    /// What concentration is worth, in blocks.
+    /// Value of concentration, in blocks.
     pub weight: f64,
 }
 
@@ -36,7 +36,8 @@ struct Next {
 }
 
 impl Beam {
-    /// The best plan that begins with `first` and has at least `wanted` useful blocks; else the best that was met.
+    /// The plan with the most useful blocks that begins with `first`. Plans that cannot come to `wanted` blocks
+    /// are not followed.
     pub fn search(
         self,
         problem: &Problem<'_>,

@@ -13,7 +13,7 @@ pub type ClassId = usize;
 pub struct Change {
     pub slot: usize,
     pub to: ClassId,
-    /// How much less the host can be worth after this change than before it; not negative.
+    /// Loss of the host's value by this change, in blocks; not negative.
     pub loss: f64,
 }
 

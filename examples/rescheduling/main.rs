@@ -118,7 +118,7 @@ fn rate(fragments: u64, free: u64) -> f64 {
     if free == 0 { 0.0 } else { fragments as f64 / free as f64 }
 }
 
-/// How far the fragments are above the bound.
+/// Distance of the fragments from the bound, in percent of the bound.
 fn gap(found: u64, least: u64) -> String {
     match (found.saturating_sub(least), least) {
         (0, _) => "0.0 %".to_owned(),

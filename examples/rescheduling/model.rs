@@ -50,7 +50,7 @@ impl Nodes {
     pub const ALL: [Nodes; 3] = [Nodes::First, Nodes::Second, Nodes::Both];
 }
 
-/// Where a machine runs.
+/// Place of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seat {
     pub host: HostId,
@@ -60,7 +60,7 @@ pub struct Seat {
 #[derive(Debug, Clone)]
 pub struct Host {
     pub name: String,
-    /// Whether machines may leave the host and come to it.
+    /// True if machines may leave the host and come to it.
     pub active: bool,
     pub rack: i64,
     /// Free at the start, by NUMA node.
@@ -71,7 +71,7 @@ pub struct Host {
 pub struct Machine {
     pub name: String,
     pub demand: Demand,
-    /// Where the machine runs at the start.
+    /// Place of the machine at the start.
     pub seat: Seat,
     pub movable: bool,
     /// Deployment sets of the machine, as indices into [`Cluster::sets`].
@@ -105,7 +105,7 @@ impl Cluster {
         self.hosts.iter().flat_map(|host| host.free).map(|amount| u64::from(amount.cpus)).sum()
     }
 
-    /// Whether the machine may run on the host while the others run where `host_of` says.
+    /// Checks the deployment sets of a machine on a host; `host_of` gives the hosts of the others.
     pub fn keeps_apart(
         &self,
         machine: MachineId,
@@ -136,7 +136,7 @@ pub fn fragments<'a>(free: impl IntoIterator<Item = &'a Amount>) -> u64 {
     free.into_iter().map(|amount| u64::from(amount.cpus % BLOCK_CPUS)).sum()
 }
 
-/// Whether the demand fits into the free resources.
+/// Compares a demand with free resources, by NUMA node.
 pub fn fits(demand: &[Amount; 2], free: &[Amount; 2]) -> bool {
     zip(demand, free).all(|(want, have)| want.cpus <= have.cpus && want.memory <= have.memory)
 }

@@ -39,7 +39,7 @@ pub struct Side {
     pub change: Change,
 }
 
-/// What a partial plan comes to with one migration more.
+/// Figures of a partial plan with one migration more.
 #[derive(Clone, Copy)]
 pub struct Outlook {
     pub limit: f64,
@@ -61,7 +61,7 @@ impl Partial {
         Partial { plan, hosts, limit, concentration, hash }
     }
 
-    /// What the plan comes to with one migration more.
+    /// Figures of the plan with one migration more.
     pub fn outlook(&self, classes: &Classes<'_>, source: Side, target: Side) -> Outlook {
         let mut after = Outlook {
             limit: self.limit - source.change.loss - target.change.loss,

@@ -11,7 +11,7 @@ use crate::space::{Content, Space, Units, cell};
 pub struct Prices {
     /// Price of a migration, in useful blocks; not negative.
     pub migration: f64,
-    /// What a host is paid for taking a machine, and pays for giving one away, by shape; any number.
+    /// Paid to a host for taking a machine, and by a host for giving one away; by shape, any number.
     pub place: Vec<f64>,
 }
 

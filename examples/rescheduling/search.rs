@@ -7,7 +7,7 @@ use crate::classes::Classes;
 use crate::partial::{Partial, Plan, Problem, spread};
 use crate::prices::Values;
 
-/// What concentration is worth, in blocks, in the searches of each worker.
+/// Value of concentration in the searches of each worker, in blocks.
 const WEIGHTS: [f64; 4] = [0.064, 0.64, 0.2, 6.4];
 /// Partial plans that a search keeps.
 const WIDTH: usize = 20;

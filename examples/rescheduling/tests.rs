@@ -22,7 +22,7 @@ fn cluster(seed: usize, hosts: usize, machines: usize) -> Cluster {
     let host = |at: usize| Host {
         name: format!("host{at}"),
         active: at + 1 < hosts || hosts < 4,
-        rack: i64::from(at % 2 == 0),
+        rack: i64::from(at.is_multiple_of(2)),
         free: [Amount { cpus: CPUS, memory: 80 }; 2],
     };
     let mut cluster = Cluster {
@@ -98,7 +98,7 @@ fn solve(cluster: &Cluster, migrations: u32, rounds: u32) -> Solved {
 #[test]
 fn the_optimum_lies_between_bound_and_plan() {
     let (mut optimal, mut proved, mut gained) = (0, 0, 0);
-    for seed in 0..60 {
+    for seed in 0..40 {
         let cluster = cluster(seed, 3, 9);
         let most = [1, 2, 2][seed % 3];
         let best = fewest(&cluster, &mut Vec::new(), most);
@@ -108,12 +108,12 @@ fn the_optimum_lies_between_bound_and_plan() {
         proved += u32::from(least == fragments);
         gained += u32::from(best < replay(&cluster, &[], 0).unwrap());
     }
-    assert!(optimal >= 58 && proved >= 35 && gained >= 15, "{optimal} {proved} {gained} of 60");
+    assert!(optimal >= 39 && proved >= 37 && gained >= 20, "{optimal} {proved} {gained} of 40");
 }
 
 #[test]
 fn plans_of_larger_clusters_are_sound() {
-    for seed in 0..8 {
+    for seed in 0..3 {
         let cluster = cluster(seed, 12, 110);
         let Solved { bound, plan, fragments, least } = solve(&cluster, 15, 5);
         assert!(plan.migrations.len() <= 15 && plan.blocks <= bound.blocks && least <= fragments);
