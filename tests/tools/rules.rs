@@ -152,7 +152,9 @@ fn meeting(rule: Rule, placer: Placer) -> Option<Meeting> {
         },
         // tests/library/reserve.rs and tests/tools/reserve.rs
         Rule::JointReserve | Rule::GroupReserve => return None,
-        // Only Pacemaker clusters have it: crates/model/tests/model/kept_out.rs.
+        // Only hbal sets such limits, with --only-if: crates/search/src/steady/tests.rs.
+        Rule::UseLimit => return None,
+        // Pacemaker's clusters have it, and hbal --no-return: crates/model/tests/model/kept_out.rs.
         Rule::KeptOut => return None,
         // No tool gives an instance a secondary node that its template does not need; see
         // crates/model/src/placement.rs.
@@ -160,7 +162,7 @@ fn meeting(rule: Rule, placer: Placer) -> Option<Meeting> {
     })
 }
 
-const RULES: [Rule; 21] = [
+const RULES: [Rule; 22] = [
     Rule::Memory,
     Rule::Disk,
     Rule::DiskReserve,
@@ -182,6 +184,7 @@ const RULES: [Rule; 21] = [
     Rule::MigrationTags,
     Rule::Pool,
     Rule::KeptOut,
+    Rule::UseLimit,
 ];
 
 /// A node, by default with 16 GiB of memory and 90 GB of disk.

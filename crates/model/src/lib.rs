@@ -41,6 +41,7 @@ mod step;
 pub mod storage;
 mod tags;
 pub mod units;
+mod use_limits;
 mod utilisation;
 mod weights;
 
@@ -68,5 +69,6 @@ pub use storage::{
 };
 pub use tags::{ExclusionTags, Occurrences, TagId, TagSet, TagTable};
 pub use units::Mib;
+pub use use_limits::{NodeFigure, UseLimits};
 pub use utilisation::Utilisation;
 pub use weights::{WeightError, Weights};

@@ -33,6 +33,8 @@ pub enum Rule {
     GroupReserve,
     /// The policy's vCPU ratio.
     CpuRatio,
+    /// A limit of the node's use that the user has set (`--only-if`).
+    UseLimit,
     /// Another primary with the same exclusion tag.
     ExclusionTag,
     /// Unallocated memory must exceed what the instance reserves.
@@ -77,7 +79,7 @@ impl Rule {
             | Rule::NotMirrored
             | Rule::Pool => FailKind::Disk,
             Rule::Spindles | Rule::PlannedSpindles => FailKind::Spindles,
-            Rule::CpuRatio | Rule::PlannedCpuRatio => FailKind::Cpu,
+            Rule::CpuRatio | Rule::PlannedCpuRatio | Rule::UseLimit => FailKind::Cpu,
             Rule::ExclusionTag => FailKind::Tags,
             Rule::GroupReserve => FailKind::N1,
             Rule::MigrationTags => FailKind::Mig,
@@ -286,6 +288,7 @@ impl Ledger {
             (strict && memory && new.n1_fail && !self.n1_fail, Rule::Redundancy),
             (strict && memory && new.lacks_more_than(&self, spec), Rule::JointReserve),
             (strict && spec.exceeds_cpu_ratio(new.vcpus), Rule::CpuRatio),
+            (strict && spec.breaks_limit(&self, &new), Rule::UseLimit),
             (strict && tags.clash, Rule::ExclusionTag),
         ])?;
         if strict {
@@ -355,6 +358,7 @@ impl Ledger {
             (strict && memory && need >= new.mem_unallocated(spec), Rule::MemoryForFailover),
             (strict && memory && new.n1_fail && !self.n1_fail, Rule::Redundancy),
             (strict && memory && new.lacks_more_than(&self, spec), Rule::JointReserve),
+            (strict && spec.breaks_limit(&self, &new), Rule::UseLimit),
         ])?;
         if strict {
             new.check_planned_secondary(spec, need, memory)?;

@@ -31,6 +31,7 @@ pub mod repair;
 pub mod requests;
 pub mod rolling;
 pub mod squeeze;
+pub mod steady;
 pub mod why;
 
 pub use balance::tally::Tally;

@@ -47,6 +47,7 @@ fn name(cluster: &Cluster, node: NodeIdx) -> &str {
 pub(in crate::report) fn hold_words(hold: StayCause, cluster: &Cluster) -> Words {
     let (name, text) = match hold {
         StayCause::Immobile(Immobile::Template) => ("disk-template", "its disk template ties it to its node"),
+        StayCause::Immobile(Immobile::Cooldown) => ("cooldown", "it moved a short time ago (--cooldown)"),
         StayCause::Immobile(Immobile::Excluded) => ("excluded", "it is excluded (--exclude-instances)"),
         StayCause::Immobile(Immobile::NotSelected) => {
             ("not-selected", "it is not selected (--select-instances)")
@@ -202,6 +203,7 @@ pub(in crate::report) fn rule_name(rule: Rule) -> &'static str {
         Rule::JointReserve => "keep-reserve",
         Rule::GroupReserve => "keep-reserve-group",
         Rule::CpuRatio => "vcpu-ratio",
+        Rule::UseLimit => "use-limit",
         Rule::ExclusionTag => "exclusion-tag",
         Rule::MemoryForFailover => "failover-memory",
         Rule::PlannedMemory => "planned-memory",
@@ -259,6 +261,7 @@ fn shortfall_text(shortfall: &Shortfall) -> String {
         Shortfall::Migration(tags) => format!("migration tags not received there: {}", tags.join(", ")),
         Shortfall::Pools(pools) => format!("storage pools not reached from there: {}", pools.join(", ")),
         Shortfall::KeptOut => "a constraint of the cluster keeps it out".to_owned(),
+        Shortfall::UseLimit => "the node would rise above a limit of --only-if".to_owned(),
         Shortfall::NoSecondary => "the instance has no secondary node".to_owned(),
         Shortfall::Range { resource, unit, found, accepted: (min, max) } => {
             let found = found.map_or_else(|| "unknown".to_owned(), |n| n.to_string());

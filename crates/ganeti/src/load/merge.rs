@@ -20,7 +20,7 @@ use htools_model::units::{floor_to_i64, trunc_to_i64};
 use htools_model::{
     CarriedKeys, Cluster, Disk, Draft, Group, GroupIdx, GroupOffers, GroupReserves, Hypervisor, Immobile,
     Instance, InstanceDetails, InstanceIdx, JointReserve, Ledger, Mib, Node, NodeIdx, NodeSpec, NodeState,
-    Occurrences, Outage, TagArrival, TagSet, TagTable, Utilisation, Weights,
+    Occurrences, Outage, TagArrival, TagSet, TagTable, UseLimits, Utilisation, Weights,
 };
 
 /// Options of the command line that affect the merge.
@@ -191,6 +191,7 @@ fn node(
         disk_total: raw.disk_total,
         disk_low: Mib::ZERO,
         joint_losses: 1,
+        limits: UseLimits::default(),
         cpu_total: raw.cpu_total,
         cpu_node: raw.cpu_node,
         cpu_speed: raw.cpu_speed,

@@ -159,6 +159,7 @@ fn subject(rule: Rule) -> &'static str {
         Rule::JointReserve => "memory beyond the reserve that is kept",
         Rule::GroupReserve => "memory of the group for the loss of several nodes",
         Rule::CpuRatio => "vCPUs per CPU",
+        Rule::UseLimit => "percent above the limit of the node's use",
         Rule::ExclusionTag => "exclusion tags",
         Rule::MemoryForFailover => "memory for a failover",
         Rule::PlannedMemory => "free memory with forthcoming instances",

@@ -27,6 +27,8 @@ pub enum Shortfall {
     Pools(Vec<String>),
     /// A constraint of the cluster keeps the instance off the node.
     KeptOut,
+    /// The node would rise above a limit of its use (`--only-if`).
+    UseLimit,
     /// The instance has no secondary.
     NoSecondary,
     /// A size that the policy does not accept.
@@ -181,6 +183,7 @@ pub fn missing(
             mib("disk above the minimum with all planned instances", instance.disk, free)
         }
         Rule::CpuRatio => vcpus("vCPUs under the policy's ratio", ledger.vcpus),
+        Rule::UseLimit => Shortfall::UseLimit,
         Rule::PlannedCpuRatio => {
             vcpus("vCPUs under the policy's ratio with all planned instances", ledger.vcpus_planned)
         }
