@@ -42,6 +42,7 @@ mod saved;
 mod several_groups;
 mod simulation;
 mod squeeze;
+mod steady;
 mod threads;
 mod units;
 mod views;

@@ -18,7 +18,7 @@ use crate::tools::options::TypedOption;
 
 /// Options that decide the plan's content; a saved plan records these and no others. The user who applies the plan
 /// chooses the cluster, the credentials and the handling of the plan.
-const IN_PLANS: [&str; 108] = [
+const IN_PLANS: [&str; 113] = [
     "affinity-weight",
     "all",
     "all-groups",
@@ -86,16 +86,19 @@ const IN_PLANS: [&str; 108] = [
     "mond",
     "mond-data",
     "mond-xen",
+    "moves-per-day",
     "msav-steps",
     "no-capacity-checks",
     "no-disk-moves",
     "no-instance-moves",
     "no-reboot",
+    "no-return",
     "node-tags",
     "offline",
     "offline-maintenance",
     "on-failure",
     "one-step-only",
+    "only-if",
     "order",
     "overhead",
     "plan",
@@ -107,6 +110,7 @@ const IN_PLANS: [&str; 108] = [
     "replans",
     "restricted-migration",
     "return",
+    "rounds",
     "seed",
     "select-instances",
     "skip-master",
@@ -121,6 +125,7 @@ const IN_PLANS: [&str; 108] = [
     "target-resources",
     "tie",
     "until",
+    "until-below",
     "upgrade-order",
     "verify",
     "wait-for-operator",
@@ -219,7 +224,7 @@ mod tests {
     use crate::tools::TOOLS;
 
     /// Options of tools that save plans, but that a saved plan does not record.
-    const NOT_IN_PLANS: [&str; 82] = [
+    const NOT_IN_PLANS: [&str; 83] = [
         "arrivals",
         "colour",
         "commands",
@@ -235,6 +240,7 @@ mod tests {
         "health-command",
         "help",
         "help-completion",
+        "history",
         "ialloc-src",
         "insecure-http",
         "journal",

@@ -8,7 +8,7 @@ pub(crate) mod measured;
 mod output;
 pub(crate) mod pace;
 pub(crate) mod simulation;
-mod values;
+pub(crate) mod values;
 
 use anyhow::bail;
 
