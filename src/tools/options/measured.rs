@@ -84,7 +84,7 @@ pub(crate) const LOAD_FROM: LoadDef = LoadDef::addition("load-from", "take the l
     .takes("SOURCE", Text, |o, g| g.string().map(|source| o.measured.from = Some(source)));
 pub(crate) const LOAD_PRESET: LoadDef =
     LoadDef::addition("load-preset", "ask for the metrics of this exporter, with --load-from")
-        .more("node is the node exporter in the instances, process the process exporter on the nodes.")
+        .more("node is the node exporter in the instances, process the process exporter on the nodes. recorded is what the recording rules in packaging/prometheus make.")
         .takes("EXPORTER", Choices(ExporterPreset::WORDS), |o, g| {
             g.choice().map(|word| o.measured.preset = word.parse().ok())
         })
