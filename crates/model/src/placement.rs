@@ -31,6 +31,8 @@ pub enum Rule {
     /// The group must have room for its instances on shared storage when several nodes are lost at once
     /// (`--keep-reserve`), or at least as much as before.
     GroupReserve,
+    /// The cluster must have the room for further instances that is kept (`--keep-room`), or at least as much as before.
+    KeptRoom,
     /// The policy's vCPU ratio.
     CpuRatio,
     /// Another primary with the same exclusion tag.
@@ -79,7 +81,7 @@ impl Rule {
             Rule::Spindles | Rule::PlannedSpindles => FailKind::Spindles,
             Rule::CpuRatio | Rule::PlannedCpuRatio => FailKind::Cpu,
             Rule::ExclusionTag => FailKind::Tags,
-            Rule::GroupReserve => FailKind::N1,
+            Rule::GroupReserve | Rule::KeptRoom => FailKind::N1,
             Rule::MigrationTags => FailKind::Mig,
             Rule::KeptOut => FailKind::Tags,
         }
