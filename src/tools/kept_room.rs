@@ -12,7 +12,7 @@ use crate::tools::output::Output;
 /// # Errors
 /// If no policy accepts the size.
 pub(super) fn keep(cluster: &mut Cluster, request: Option<RoomRequest>) -> anyhow::Result<()> {
-    let wanted = request.map(|request| request.under(&cluster.policy));
+    let wanted = request.map(|request| request.on(cluster));
     cluster.keep_room(wanted);
     check(cluster)
 }

@@ -122,6 +122,11 @@ impl Draft {
         }
     }
 
+    /// Ends the promise of room for further instances, which is not taken back.
+    pub fn keep_no_room(&mut self) {
+        self.cluster.keep_room(None);
+    }
+
     /// Pins instances to their nodes, or releases them.
     pub fn set_immobile(&mut self, instances: &[InstanceIdx], immobile: Option<Immobile>) {
         for instance in instances {

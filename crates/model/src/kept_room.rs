@@ -1,8 +1,8 @@
 //! Room for further instances of one size that is kept, or made (`--keep-room`).
 //!
 //! The room of a cluster is the number of such instances that fit, up to the wanted number n. Groups count by
-//! themselves, as both nodes of a mirrored instance are in one group; offline nodes, groups that are not allocable
-//! and groups whose policy refuses the size have no room. Only the rules of single nodes count.
+//! themselves, as both nodes of a mirrored instance are in one group; offline nodes, nodes that fail N+1, groups that
+//! are not allocable and groups whose policy refuses the size have no room. Only the rules of single nodes count.
 //!
 //! **One node for each instance.** A group's room is the sum over its nodes of the number that fits there. As each
 //! instance takes the same amounts, k of them on a node are one instance of k times the size.
@@ -23,7 +23,7 @@ use super::instance::{Disk, Instance, InstanceDetails};
 use super::kinds::{AllocPolicy, DiskTemplate};
 use super::node::{Ledger, NodeSpec};
 use super::placement::{DiskCheck, Strictness, TagArrival};
-use super::policy::{InstancePolicy, PolicyBreach};
+use super::policy::PolicyBreach;
 use super::units::Mib;
 
 /// Size of the instances for which room is kept.
@@ -59,16 +59,21 @@ pub struct RoomRequest {
     pub disk: Option<Mib>,
     /// Its virtual CPUs; none for the standard number of the policy.
     pub vcpus: Option<i64>,
-    /// Its disk template; none for the first of the policy.
+    /// Its disk template; none for that of most instances, or the first of the policy.
     pub template: Option<DiskTemplate>,
     /// Number of instances, from 1 to [`WantedRoom::MOST`].
     pub count: i64,
 }
 
 impl RoomRequest {
-    /// The request completed from a cluster's policy. A policy without disk templates means plain disks.
-    pub fn under(&self, policy: &InstancePolicy) -> WantedRoom {
-        let first = policy.disk_templates.first().copied();
+    /// The request completed from a cluster and its policy. A policy without disk templates means plain disks.
+    pub fn on(&self, cluster: &Cluster) -> WantedRoom {
+        let policy = &cluster.policy;
+        let used = |template: &DiskTemplate| {
+            cluster.instances.iter().filter(|instance| instance.template == *template).count()
+        };
+        // Of equally frequent templates, the first one of the policy is taken.
+        let first = policy.disk_templates.iter().copied().rev().max_by_key(used);
         let size = RoomSize {
             memory: self.memory,
             disk: self.disk.unwrap_or(policy.std.disk_size),
@@ -168,9 +173,14 @@ impl RoomRules {
         self.wanted.size.template.has_secondary()
     }
 
-    fn node_room(&self, spec: &NodeSpec, ledger: &Ledger) -> NodeRoom {
+    /// Tells if a node may take such instances at all.
+    fn is_open(&self, spec: &NodeSpec) -> bool {
         let accepts = self.accepts.get(spec.group.get()).copied().unwrap_or_default();
-        if spec.offline || !accepts[usize::from(spec.exclusive_storage)] {
+        !spec.offline && accepts[usize::from(spec.exclusive_storage)]
+    }
+
+    fn node_room(&self, spec: &NodeSpec, ledger: &Ledger) -> NodeRoom {
+        if !self.is_open(spec) || ledger.n1_fail {
             return NodeRoom::default();
         }
         let stack = |all: &[Instance], count: i64, check: &dyn Fn(&Instance) -> bool| {
@@ -265,6 +275,12 @@ impl ClusterRoom {
         ClusterRoom { rules: Arc::clone(rules), nodes, groups, has_slack }
     }
 
+    /// The same count in another state of the cluster.
+    #[must_use]
+    pub fn recounted(&self, cluster: &Cluster) -> ClusterRoom {
+        ClusterRoom::of(cluster, &self.rules)
+    }
+
     /// Number and size of the wanted instances.
     pub fn wanted(&self) -> WantedRoom {
         self.rules.wanted
@@ -278,6 +294,11 @@ impl ClusterRoom {
     /// Room of a node.
     pub fn on(&self, node: NodeIdx) -> NodeRoom {
         self.nodes[node.get()]
+    }
+
+    /// Tells if a node may take the wanted instances at all: it is online, and its group accepts them.
+    pub fn is_open(&self, spec: &NodeSpec) -> bool {
+        self.rules.is_open(spec)
     }
 
     /// Room of a node in another state.
@@ -334,6 +355,12 @@ pub struct KeptRoom {
 }
 
 impl KeptRoom {
+    /// The same promise for another state of the cluster.
+    #[must_use]
+    pub fn in_other_state(&self) -> KeptRoom {
+        KeptRoom { rules: self.rules.clone(), now: OnceLock::new() }
+    }
+
     /// Drops the cached count after a change.
     pub(super) fn forget(&mut self) {
         self.now.take();

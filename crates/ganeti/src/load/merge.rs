@@ -443,7 +443,7 @@ pub fn apply_node_options(
         spec.disk_low = Mib(floor_to_i64(options.min_disk * spec.disk_total));
     }
     cluster.keep_reserve(options.keep_reserve);
-    let wanted = options.keep_room.map(|request| request.under(&cluster.policy));
+    let wanted = options.keep_room.map(|request| request.on(cluster));
     cluster.keep_room(wanted);
     Ok(())
 }

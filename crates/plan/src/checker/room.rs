@@ -27,7 +27,8 @@ impl CountedRoom {
             let accepts =
                 |spec: &NodeSpec| !spec.offline && group.policy.accepts(&one, spec.exclusive_storage).is_ok();
             let members = group.nodes.iter().map(|node| (state.spec(*node), state.figures(*node)));
-            let numbers = members.filter(|(spec, _)| accepts(spec)).map(|(spec, figures)| {
+            let members = members.filter(|(spec, figures)| accepts(spec) && !figures.n1_fail);
+            let numbers = members.map(|(spec, figures)| {
                 let most = |idle: bool| {
                     let refused = (1..=wanted.count).find(|more| !takes(spec, &figures, wanted, *more, idle));
                     refused.map_or(wanted.count, |refused| refused - 1)
@@ -76,14 +77,15 @@ fn takes(spec: &NodeSpec, f: &NodeFigures, wanted: WantedRoom, more: i64, idle: 
     let spindles = times(size.spindles);
     let unallocated = i128::from(f.mem_unallocated.0) - memory;
     let has_memory = unallocated > 0 && i128::from(f.mem_free_planned.0) > memory;
-    let survives = f.n1_fail || unallocated > i128::from(f.mem_reserved.0);
+    let survives = unallocated > i128::from(f.mem_reserved.0);
     let survives_several = f.kept.is_none_or(|kept| {
         let lacks = i128::from(kept.0) + 1 - unallocated;
         lacks <= 0 || memory <= 0
     });
     let ratio = |vcpus: i64| {
         let vcpus = if idle { i128::from(vcpus) } else { i128::from(vcpus) + times(size.vcpus) };
-        spec.vcpu_ratio < 0.0 || vcpus as f64 / spec.cpu_total <= spec.vcpu_ratio
+        let exceeds = spec.vcpu_ratio >= 0.0 && vcpus as f64 / spec.cpu_total > spec.vcpu_ratio;
+        !exceeds
     };
     let has_cpus = ratio(f.vcpus) && ratio(f.vcpus_planned);
     let stores = |free: i64, used: f64, free_spindles: i64| {
