@@ -2,7 +2,8 @@
 //!
 //! The search works in rounds, with one more move in each. A round examines the moves of instances whose departure adds
 //! room to a node that they leave, from a few states. If the room is complete after a move, the one with the best score
-//! ends the search. Otherwise the next round starts from the states with the smallest lack.
+//! ends the search. Otherwise the next round starts from the states with the smallest lack. A move may increase
+//! the lack a little, if no better one is left.
 //!
 //! [`bound`] proves that the room cannot be made, or that fewer moves are not enough. That one move is not enough is
 //! known once the first round has tried all of them. In small clusters, all pairs of moves are tried, too.
@@ -24,6 +25,10 @@ use htools_model::{Cluster, ClusterRoom, Draft, GroupIdx, InstanceIdx, Move, Nod
 
 /// Maximum number of moves in a plan.
 pub const MOST_MOVES: usize = 64;
+/// Largest increase of the lack by a move that may help later ones, relative to an instance.
+const SETBACK: f64 = 0.5;
+/// Number of rounds without a smaller lack that end the search.
+const MOST_IDLE: usize = 4;
 /// Maximum number of first moves for which every second one is tried.
 const MOST_FIRST: usize = 1_000;
 /// Number of states at the start of a round.
@@ -96,6 +101,7 @@ pub fn make_room(cluster: &Cluster, rules: &MoveRules, deadline: &Deadline) -> M
     let task = RoomTask { room, rules };
     let mut most_found = room.count();
     let (mut best, mut beam) = (start.clone(), vec![start]);
+    let (mut least, mut idle) = (f64::INFINITY, 0);
     for round in 0..MOST_MOVES {
         if let Some(stopped) = deadline.reached() {
             return ended(best, bound, Some(stopped));
@@ -116,6 +122,13 @@ pub fn make_room(cluster: &Cluster, rules: &MoveRules, deadline: &Deadline) -> M
                 TwoMoves::NotEnough => bound.fewest_moves = bound.fewest_moves.max(3),
                 TwoMoves::TooMany => {}
             }
+        }
+        match found.first() {
+            Some(nearest) if nearest.lack < least => (least, idle) = (nearest.lack, 0),
+            _ => idle += 1,
+        }
+        if idle > MOST_IDLE {
+            break;
         }
         beam = task.next_round(&beam, &found);
         let Some(nearest) = beam.first() else { break };
@@ -194,7 +207,7 @@ impl RoomTask<'_> {
                 for mv in moves(cluster, instance, &tried, self.rules) {
                     let Ok(outcome) = trial.run(mv) else { continue };
                     let lack = lacks.after(&outcome);
-                    if lack < lacks.now() {
+                    if lack < lacks.now() + SETBACK {
                         let step = step(cluster, &board, instance, mv, &outcome);
                         found.push(MoveWithLack { state: at, step, lack });
                     }
