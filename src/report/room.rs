@@ -12,7 +12,8 @@ pub(crate) fn wanted_text(wanted: WantedRoom) -> String {
     let size = wanted.size;
     let count = counted(usize::try_from(wanted.count).unwrap_or(usize::MAX), "instance");
     let (memory, disk) = (amount(size.memory), amount(size.disk));
-    format!("{count} with {memory} memory, {} vCPUs and {disk} disk ({})", size.vcpus, size.template)
+    let vcpus = counted(usize::try_from(size.vcpus).unwrap_or(usize::MAX), "vCPU");
+    format!("{count} with {memory} memory, {vcpus} and {disk} disk ({})", size.template)
 }
 
 /// The wanted instances and the number of them that fit, with the first word for the case that all do.
