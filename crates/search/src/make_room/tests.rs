@@ -31,12 +31,9 @@ fn built(nodes: &[(i64, i64)], present: &[Present]) -> Cluster {
         format!("n{at}|{}|0|{}|9000|{}|{cpus}|N|u|9", units * 500, memory[at], disk[at])
     };
     let nodes: Vec<String> = nodes.iter().enumerate().map(node).collect();
-    let words = |rows: &[String]| rows.iter().map(|row| row.clone()).collect::<Vec<_>>();
-    let (nodes, rows) = (words(&nodes), words(&rows));
-    let refs = |rows: &[String]| -> Vec<&'static str> {
-        rows.iter().map(|row| &*Box::leak(row.clone().into_boxed_str())).collect()
-    };
-    cluster(&refs(&nodes), &refs(&rows), &[])
+    let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
+    let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+    cluster(&nodes, &rows, &[])
 }
 
 fn wanted(memory: i64, vcpus: i64, mirrored: bool, count: i64) -> WantedRoom {
