@@ -156,8 +156,8 @@ pub(super) fn search_group(
     let free = without_room(cluster);
     let Searched { steps, last, stopped, deep, prices } =
         search(options, cluster, &balanced.scope, watch, text)?;
-    if let Some(free) = free {
-        balanced.without_room = Some(score_without_room(options, free, &balanced.scope, watch, text)?);
+    if let Some(free) = free.filter(|_| stopped.is_none()) {
+        balanced.without_room = score_without_room(options, free, &balanced.scope, watch, text)?;
     }
     balanced.last = last;
     balanced.jobsets = jobsets(cluster, &steps);
@@ -179,19 +179,20 @@ fn without_room(cluster: &Cluster) -> Option<Draft> {
     })
 }
 
-/// The score that the same search reaches where no room is kept.
+/// The score that the same search reaches where no room is kept; none if it has to end early.
 fn score_without_room(
     options: &HbalOptions,
     mut free: Draft,
     scope: &BalancedScope,
     watch: &BalanceWatch<'_>,
     text: &Text<'_>,
-) -> anyhow::Result<f64> {
+) -> anyhow::Result<Option<f64>> {
     let discarded = Recording::shown(false);
     let mut output = discarded.output();
     let mut silent = Text { output: &mut output, json: true, cib: text.cib };
     let watch = BalanceWatch { shown: false, ..*watch };
-    Ok(search(options, &mut free, scope, &watch, &mut silent)?.last.score())
+    let found = search(options, &mut free, scope, &watch, &mut silent)?;
+    Ok(Some(found.last.score()).filter(|_| found.stopped.is_none()))
 }
 
 impl Balanced {

@@ -7,6 +7,7 @@
 use smallvec::SmallVec;
 
 use crate::moves::{Outcome, Trial};
+use crate::place::kept_room::RoomChanges;
 use htools_model::{Cluster, ClusterRoom, Instance, Ledger, NodeIdx, NodeRoom, NodeSpec, RoomSize};
 
 /// Number of slots of a node that may be filled next.
@@ -17,9 +18,6 @@ const SCATTERED: f64 = 1e-3;
 
 /// Lacks of slots, ascending.
 type SlotLacks = SmallVec<[f64; 12]>;
-
-/// Nodes with their new room.
-type RoomChanges = SmallVec<[(NodeIdx, NodeRoom); 4]>;
 
 /// Kind of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,8 +149,44 @@ impl<'a> RoomLacks<'a> {
         self.room.is_open(&self.cluster.node(node).spec)
     }
 
+    /// The nodes that have most free beyond their room, ascending. What arrives there takes little room.
+    pub(super) fn most_wasteful(&self, nodes: &[NodeIdx], most: usize) -> Vec<NodeIdx> {
+        let kind = if self.slots.len() > 1 { SlotKind::Either } else { SlotKind::Primary };
+        let next = |node: &NodeIdx| {
+            let there = self.cluster.node(*node);
+            let (spec, room) = (&there.spec, self.room.on(*node));
+            kind.lack(self.room.wanted().size, spec, &there.state.ledger, kind.part(room) + 1)
+        };
+        let online = nodes.iter().filter(|node| !self.cluster.node(**node).spec.offline);
+        let mut nearest: Vec<(f64, NodeIdx)> = online.map(|node| (next(node), *node)).collect();
+        nearest.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        nearest.truncate(most);
+        let mut nodes: Vec<NodeIdx> = nearest.into_iter().map(|(_, node)| node).collect();
+        nodes.sort_unstable();
+        nodes
+    }
+
+    /// The lack once an instance has left its nodes, if its departure adds room on them or brings some nearer.
+    pub(super) fn without(&self, instance: &Instance, trial: &Trial<'_>) -> Option<f64> {
+        if !self.may_gain(instance, trial) {
+            return None;
+        }
+        let own =
+            [Some((instance.primary, trial.primary_left())), instance.mirror().zip(trial.mirror_left())];
+        let own = || own.into_iter().flatten().map(|(node, left)| (&self.cluster.node(node).spec, left));
+        let room_of = |(spec, left): (&NodeSpec, &Ledger)| (spec.idx, self.room.node_room(spec, left));
+        let changes: RoomChanges = own().map(room_of).collect();
+        let next = |kind: SlotKind| {
+            own()
+                .zip(&changes)
+                .flat_map(|((spec, left), (_, now))| kind.next(&self.room, spec, left, *now))
+                .collect()
+        };
+        Some(self.with(&changes, next))
+    }
+
     /// Returns true if the departure of an instance adds room on a node that it leaves, or brings some nearer.
-    pub(super) fn may_gain(&self, instance: &Instance, trial: &Trial<'_>) -> bool {
+    fn may_gain(&self, instance: &Instance, trial: &Trial<'_>) -> bool {
         let own =
             [(Some(instance.primary), Some(trial.primary_left())), (instance.mirror(), trial.mirror_left())];
         own.into_iter().any(|(node, left)| {

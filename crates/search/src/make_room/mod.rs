@@ -29,6 +29,11 @@ pub const MOST_MOVES: usize = 64;
 const SETBACK: f64 = 0.5;
 /// Number of rounds without a smaller lack that end the search.
 const MOST_IDLE: usize = 4;
+/// Maximum number of moves of a state that are scored; those with the smallest lack.
+const MOST_SCORED: usize = 1_000;
+/// Numbers of instances and of their new nodes that are examined in a state after the first round.
+const FEW_INSTANCES: usize = 64;
+const FEW_TARGETS: usize = 48;
 /// Maximum number of first moves for which every second one is tried.
 const MOST_FIRST: usize = 1_000;
 /// Number of states at the start of a round.
@@ -61,14 +66,14 @@ impl MadeRoom {
 
 /// A cluster after some moves.
 #[derive(Clone)]
-struct AfterMoves {
+struct MovedCluster {
     cluster: Draft,
     steps: Vec<Step>,
 }
 
 /// A move of a state, and the lack that remains after it.
 #[derive(Debug, Clone, Copy)]
-struct MoveWithLack {
+struct RoomMove {
     /// Position of the state in the round.
     state: usize,
     step: Step,
@@ -77,7 +82,7 @@ struct MoveWithLack {
 
 /// The useful moves of a state.
 struct Moves {
-    found: Vec<MoveWithLack>,
+    found: Vec<RoomMove>,
     /// True if none was left out.
     all: bool,
 }
@@ -89,8 +94,8 @@ pub fn make_room(cluster: &Cluster, rules: &MoveRules, deadline: &Deadline) -> M
     let mut bound = RoomBound::of(cluster);
     let mut free = Draft::of(cluster);
     free.keep_no_room();
-    let start = AfterMoves { cluster: free, steps: Vec::new() };
-    let ended = |state: AfterMoves, bound, stopped| {
+    let start = MovedCluster { cluster: free, steps: Vec::new() };
+    let ended = |state: MovedCluster, bound, stopped| {
         let mut after = state.cluster.into_cluster();
         after.kept_room = cluster.kept_room.in_other_state();
         MadeRoom { steps: state.steps, after, bound, stopped }
@@ -106,10 +111,11 @@ pub fn make_room(cluster: &Cluster, rules: &MoveRules, deadline: &Deadline) -> M
         if let Some(stopped) = deadline.reached() {
             return ended(best, bound, Some(stopped));
         }
+        let width = if round == 0 { Width::All } else { Width::Few };
         let found: Vec<Moves> =
-            beam.par_iter().enumerate().map(|(at, state)| task.useful_moves(state, at)).collect();
+            beam.par_iter().enumerate().map(|(at, state)| task.useful_moves(state, at, width)).collect();
         let all = found.iter().all(|moves| moves.all);
-        let mut found: Vec<MoveWithLack> = found.into_iter().flat_map(|moves| moves.found).collect();
+        let mut found: Vec<RoomMove> = found.into_iter().flat_map(|moves| moves.found).collect();
         found.sort_by(|a, b| a.lack.total_cmp(&b.lack).then(a.step.score.total_cmp(&b.step.score)));
         let complete = found.iter().take_while(|promise| promise.lack <= 0.0);
         if let Some(last) = complete.filter_map(|promise| task.after(&beam[promise.state], promise)).next() {
@@ -144,10 +150,19 @@ fn is_complete(room: &ClusterRoom) -> bool {
     room.count() >= room.wanted().count
 }
 
+/// Moves of a state that are examined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Width {
+    /// All that may help.
+    All,
+    /// Those of a few instances to a few nodes.
+    Few,
+}
+
 /// Result of trying all pairs of moves.
 enum TwoMoves {
     /// The state after the pair with the best score.
-    Found(Box<AfterMoves>),
+    Found(Box<MovedCluster>),
     /// No pair completes the room.
     NotEnough,
     /// There are too many pairs to try.
@@ -162,7 +177,7 @@ struct RoomTask<'a> {
 }
 
 impl RoomTask<'_> {
-    fn after(&self, state: &AfterMoves, promise: &MoveWithLack) -> Option<AfterMoves> {
+    fn after(&self, state: &MovedCluster, promise: &RoomMove) -> Option<MovedCluster> {
         let mut next = state.clone();
         perform(&mut next.cluster, promise.step.instance, promise.step.mv, self.rules).ok()?;
         next.steps.push(promise.step);
@@ -170,7 +185,7 @@ impl RoomTask<'_> {
     }
 
     /// The states with the smallest lack. Each differs from the others in the moved instances or in the kind of move.
-    fn next_round(&self, beam: &[AfterMoves], found: &[MoveWithLack]) -> Vec<AfterMoves> {
+    fn next_round(&self, beam: &[MovedCluster], found: &[RoomMove]) -> Vec<MovedCluster> {
         let mut seen: Vec<(usize, InstanceIdx, std::mem::Discriminant<Move>)> = Vec::new();
         let mut next = Vec::new();
         for promise in found {
@@ -187,18 +202,17 @@ impl RoomTask<'_> {
     }
 
     /// The moves of a state that bring the room nearer. Instances that have moved stay where they are.
-    fn useful_moves(&self, state: &AfterMoves, at: usize) -> Moves {
+    fn useful_moves(&self, state: &MovedCluster, at: usize, width: Width) -> Moves {
         let cluster: &Cluster = &state.cluster;
         let lacks = RoomLacks::of(cluster, self.room);
         let board = Board::new(cluster, &cluster.all_nodes());
-        let (mut found, mut all) = (Vec::new(), true);
+        let (mut near, mut all) = (Vec::new(), true);
         for group in cluster.groups.iter().filter(|group| group.nodes.iter().any(|n| lacks.is_open(*n))) {
-            let mut instances = self.movable(state, group.idx);
-            instances.retain(|idx| {
-                let instance = cluster.instance(*idx);
-                lacks.may_gain(instance, &Trial::new(cluster, instance, self.rules))
-            });
-            let tried = targets(cluster, group.nodes.clone(), instances.len());
+            let instances = self.leaving(state, group.idx, &lacks, width);
+            let tried = match width {
+                Width::All => targets(cluster, group.nodes.clone(), instances.len()),
+                Width::Few => lacks.most_wasteful(&group.nodes, FEW_TARGETS),
+            };
             let online = |node: &&NodeIdx| !cluster.node(**node).spec.offline;
             all &= tried.len() == group.nodes.iter().filter(online).count();
             for idx in instances {
@@ -208,17 +222,46 @@ impl RoomTask<'_> {
                     let Ok(outcome) = trial.run(mv) else { continue };
                     let lack = lacks.after(&outcome);
                     if lack < lacks.now() + SETBACK {
-                        let step = step(cluster, &board, instance, mv, &outcome);
-                        found.push(MoveWithLack { state: at, step, lack });
+                        near.push((lack, idx, mv));
                     }
                 }
             }
         }
-        Moves { found, all }
+        // A score takes longer than a lack.
+        near.sort_by(|a, b| a.0.total_cmp(&b.0));
+        near.truncate(MOST_SCORED);
+        let scored = |(lack, idx, mv): (f64, InstanceIdx, Move)| {
+            let instance = cluster.instance(idx);
+            let outcome = Trial::new(cluster, instance, self.rules).run(mv).ok()?;
+            Some(RoomMove { state: at, step: step(cluster, &board, instance, mv, &outcome), lack })
+        };
+        Moves { found: near.into_par_iter().filter_map(scored).collect(), all }
+    }
+
+    /// The instances of a group whose departure helps; of many, those that help most.
+    fn leaving(
+        &self,
+        state: &MovedCluster,
+        group: GroupIdx,
+        lacks: &RoomLacks<'_>,
+        width: Width,
+    ) -> Vec<InstanceIdx> {
+        let cluster: &Cluster = &state.cluster;
+        let gain = |idx: InstanceIdx| {
+            let instance = cluster.instance(idx);
+            lacks.without(instance, &Trial::new(cluster, instance, self.rules)).map(|lack| (lack, idx))
+        };
+        let mut helpful: Vec<(f64, InstanceIdx)> =
+            self.movable(state, group).into_iter().filter_map(gain).collect();
+        if width == Width::Few {
+            helpful.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            helpful.truncate(FEW_INSTANCES);
+        }
+        helpful.into_iter().map(|(_, idx)| idx).collect()
     }
 
     /// The instances of a group that can move and have not.
-    fn movable(&self, state: &AfterMoves, group: GroupIdx) -> Vec<InstanceIdx> {
+    fn movable(&self, state: &MovedCluster, group: GroupIdx) -> Vec<InstanceIdx> {
         let moved = |idx: InstanceIdx| state.steps.iter().any(|step| step.instance == idx);
         let mut instances = state.cluster.instances_of(group);
         instances.retain(|idx| !moved(*idx) && is_movable(state.cluster.instance(*idx)));
@@ -226,7 +269,7 @@ impl RoomTask<'_> {
     }
 
     /// Tries all pairs of moves, also those whose first move brings no room nearer by itself.
-    fn two_moves(&self, start: &AfterMoves) -> TwoMoves {
+    fn two_moves(&self, start: &MovedCluster) -> TwoMoves {
         let cluster: &Cluster = &start.cluster;
         let board = Board::new(cluster, &cluster.all_nodes());
         let mut first = Vec::new();
@@ -244,20 +287,21 @@ impl RoomTask<'_> {
                     }
                     if let Ok(outcome) = trial.run(mv) {
                         let step = step(cluster, &board, instance, mv, &outcome);
-                        first.push(MoveWithLack { state: 0, step, lack: 0.0 });
+                        first.push(RoomMove { state: 0, step, lack: 0.0 });
                     }
                 }
             }
         }
-        let completed = |promise: &MoveWithLack| {
+        let completed = |promise: &RoomMove| {
             let state = self.after(start, promise)?;
-            let again = AfterMoves { steps: Vec::new(), ..state.clone() };
-            let found = self.useful_moves(&again, 0).found.into_iter().filter(|last| last.lack <= 0.0);
+            let again = MovedCluster { steps: Vec::new(), ..state.clone() };
+            let found =
+                self.useful_moves(&again, 0, Width::All).found.into_iter().filter(|last| last.lack <= 0.0);
             let last = found.min_by(|a, b| a.step.score.total_cmp(&b.step.score))?;
             self.after(&state, &last)
         };
-        let found: Vec<Option<AfterMoves>> = first.par_iter().map(completed).collect();
-        let score = |state: &AfterMoves| state.steps.last().map_or(f64::INFINITY, |step| step.score);
+        let found: Vec<Option<MovedCluster>> = first.par_iter().map(completed).collect();
+        let score = |state: &MovedCluster| state.steps.last().map_or(f64::INFINITY, |step| step.score);
         let best = found.into_iter().flatten().min_by(|a, b| score(a).total_cmp(&score(b)));
         best.map_or(TwoMoves::NotEnough, |state| TwoMoves::Found(Box::new(state)))
     }

@@ -9,7 +9,7 @@ use htools_model::{Cluster, ClusterRoom, Instance, Ledger, NodeIdx, NodeRoom, Pl
 use crate::moves::{MoveRules, Trial};
 
 /// Nodes with their new room: at most the old and the new nodes of one instance.
-type RoomChanges = SmallVec<[(NodeIdx, NodeRoom); 4]>;
+pub(crate) type RoomChanges = SmallVec<[(NodeIdx, NodeRoom); 4]>;
 
 /// The room before an instance comes, and on the nodes that it leaves.
 #[derive(Default)]
