@@ -29,6 +29,7 @@ pub(crate) mod hspace;
 pub(crate) mod hsqueeze;
 pub mod install;
 mod interrupts;
+mod kept_room;
 pub mod launcher;
 mod links;
 mod listing;

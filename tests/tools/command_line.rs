@@ -178,9 +178,11 @@ fn options_of_hspace() {
                --spindle-use float\n--simulate string\n-m,--master host\n";
     hspace(&["--help-completion"]).code(0).stderr("").stdout(contains(own).and(contains(
         "\n--machine-readable choices=yes,no\n--max-cpu float\n-l,--max-length integer\n--min-disk float\n\
-         --standard-alloc string\n--tiered-alloc string\n--proof none\n-S,--save none\n--load-from string\n--load-preset choices=libvirt,node,process,recorded\n--load-query string\n--load-label string\n--load-pattern string\n--load-window string\n--load-quantile float\n--load-missing choices=median,zero,fail\n--load-credentials file\n--load-cacert file\n--static-kvm-node-memory integer\n\
+         --standard-alloc string\n--tiered-alloc string\n--proof none\n--make-room string\n-C,--print-commands none\n-S,--save none\n--load-from string\n--load-preset choices=libvirt,node,process,recorded\n--load-query string\n--load-label string\n--load-pattern string\n--load-window string\n--load-quantile float\n--load-missing choices=median,zero,fail\n--load-credentials file\n--load-cacert file\n--static-kvm-node-memory integer\n\
          --time-limit float\n--weights string\n--json none\n--metrics none\n",
     )));
+    let last = "--static-kvm-node-memory integer\n--time-limit float\n--weights string\n--json none\n--metrics none\n";
+    hspace(&["--help-completion"]).code(0).stdout(contains(last));
     hspace(&["--sta"]).code(2).stdout("").stderr(contains("\n      --standard-alloc=STDSPEC  "));
     for (args, message) in [
         (

@@ -26,6 +26,7 @@ mod hplace_promoted;
 mod hplace_why;
 mod install;
 mod json;
+mod kept_room;
 mod manual;
 mod metrics;
 mod pacemaker;

@@ -19,6 +19,7 @@ mod group_reserve;
 mod index;
 mod instance;
 mod job_id;
+mod kept_room;
 pub mod key_tags;
 pub mod kinds;
 pub mod known_tags;
@@ -56,6 +57,7 @@ pub use group_reserve::{GroupReserve, GroupReserves, NodeStake, ReserveChange, R
 pub use index::{GroupIdx, InstanceIdx, NodeIdx, PoolIdx};
 pub use instance::{Disk, Immobile, Instance, InstanceDetails};
 pub use job_id::JobId;
+pub use kept_room::{ClusterRoom, KeptRoom, NodeRoom, RoomRequest, RoomSize, WantedRoom};
 pub use kinds::{AllocPolicy, DiskTemplate, EvacMode, Hypervisor, Mirroring, RunStatus, UnknownName};
 pub use node::{Ledger, Node, NodeSpec, NodeState, Outage, PolicyHealth};
 pub use node_reserve::{JointReserve, NodeReserve};

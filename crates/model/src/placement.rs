@@ -31,6 +31,8 @@ pub enum Rule {
     /// The group must have room for its instances on shared storage when several nodes are lost at once
     /// (`--keep-reserve`), or at least as much as before.
     GroupReserve,
+    /// The cluster must have the room for further instances that is kept (`--keep-room`), or at least as much as before.
+    KeptRoom,
     /// The policy's vCPU ratio.
     CpuRatio,
     /// A limit of the node's use that the user has set (`--only-if`).
@@ -81,7 +83,7 @@ impl Rule {
             Rule::Spindles | Rule::PlannedSpindles => FailKind::Spindles,
             Rule::CpuRatio | Rule::PlannedCpuRatio | Rule::UseLimit => FailKind::Cpu,
             Rule::ExclusionTag => FailKind::Tags,
-            Rule::GroupReserve => FailKind::N1,
+            Rule::GroupReserve | Rule::KeptRoom => FailKind::N1,
             Rule::MigrationTags => FailKind::Mig,
             Rule::KeptOut => FailKind::Tags,
         }

@@ -24,6 +24,7 @@ pub mod groups;
 pub mod health;
 mod limits;
 pub mod maintenance;
+pub mod make_room;
 pub mod moves;
 pub mod parallel;
 pub mod place;

@@ -202,6 +202,7 @@ pub(in crate::report) fn rule_name(rule: Rule) -> &'static str {
         Rule::Redundancy => "n+1",
         Rule::JointReserve => "keep-reserve",
         Rule::GroupReserve => "keep-reserve-group",
+        Rule::KeptRoom => "keep-room",
         Rule::CpuRatio => "vcpu-ratio",
         Rule::UseLimit => "use-limit",
         Rule::ExclusionTag => "exclusion-tag",
@@ -248,6 +249,11 @@ pub(in crate::report) fn failure_words(kind: FailKind) -> &'static str {
         FailKind::Spindles => "spindles",
         FailKind::Internal => "an inner error",
     }
+}
+
+/// What a policy does not accept, in words.
+pub(in crate::report) fn breach_text(breach: PolicyBreach) -> String {
+    shortfall_text(&Shortfall::from(breach))
 }
 
 /// The missing amounts, in words.
@@ -298,6 +304,10 @@ pub(in crate::report) fn hindrance_words(why: &Hindrance, cluster: &Cluster) -> 
         Hindrance::Reserve(ref lack) => {
             let text = format!("the target reserve would be missing: {}", node_text(lack, cluster));
             Words::new("reserve", text).about(lack)
+        }
+        Hindrance::Room { needed, fitting } => {
+            let text = format!("room would be left for only {fitting} of {needed} further instances");
+            Words { missing: Some(needed - fitting), ..Words::new("keep-room", text) }
         }
         Hindrance::Redundancy(n) => of_node("n+1", n, "", " would fail N+1"),
         Hindrance::Worse(Deterioration::Exclusion { node, tag }) => {

@@ -6,9 +6,9 @@
 use crate::tools::cli::{OptionRow, Program};
 use crate::tools::options::affinity::AFFINITY;
 use crate::tools::options::catalogue::{
-    COLOUR, EFFORT, EXCLUSION_TAGS, IGNORE_DYNU, KEEP_RESERVE, MAX_CPU, MAX_LENGTH, MIN_DISK, MIN_GAIN,
-    MIN_GAIN_LIMIT, MIN_SCORE, NO_DISK_MOVES, NO_INSTANCE_MOVES, PRIORITY, REASON, STATIC_KVM_NODE_MEMORY,
-    SUMMARY, TIME_LIMIT,
+    COLOUR, EFFORT, EXCLUSION_TAGS, IGNORE_DYNU, KEEP_RESERVE, KEEP_ROOM, MAX_CPU, MAX_LENGTH, MIN_DISK,
+    MIN_GAIN, MIN_GAIN_LIMIT, MIN_SCORE, NO_DISK_MOVES, NO_INSTANCE_MOVES, PRIORITY, REASON,
+    STATIC_KVM_NODE_MEMORY, SUMMARY, TIME_LIMIT,
 };
 use crate::tools::options::measured::{
     LOAD_CACERT, LOAD_CREDENTIALS, LOAD_FROM, LOAD_LABEL, LOAD_MISSING, LOAD_PATTERN, LOAD_PRESET,
@@ -73,7 +73,7 @@ const fn load(option: &'static dyn OptionRow) -> ConfigKey {
 }
 
 /// All keys, in the order of the sample file.
-pub(super) static KEYS: [ConfigKey; 40] = [
+pub(super) static KEYS: [ConfigKey; 41] = [
     limit(&STREAM, RUN),
     limit(&MAX_PARALLEL, STREAMED),
     limit(&MAX_OUT_PER_NODE, STREAMED),
@@ -91,6 +91,7 @@ pub(super) static KEYS: [ConfigKey; 40] = [
     default(&MAX_CPU),
     default(&MIN_DISK),
     ConfigKey { needs: KeyNeeds::NoneOf(&["ignore-soft-errors"]), ..default(&KEEP_RESERVE) },
+    ConfigKey { needs: KeyNeeds::NoneOf(&["ignore-soft-errors"]), ..default(&KEEP_ROOM) },
     ConfigKey { needs: KeyNeeds::NoneOf(&["make-room"]), ..default(&AFFINITY) },
     default(&NO_DISK_MOVES),
     default(&NO_INSTANCE_MOVES),

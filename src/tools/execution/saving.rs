@@ -18,7 +18,7 @@ use crate::tools::options::TypedOption;
 
 /// Options that decide the plan's content; a saved plan records these and no others. The user who applies the plan
 /// chooses the cluster, the credentials and the handling of the plan.
-const IN_PLANS: [&str; 113] = [
+const IN_PLANS: [&str; 114] = [
     "affinity-weight",
     "all",
     "all-groups",
@@ -53,6 +53,7 @@ const IN_PLANS: [&str; 113] = [
     "ignore-soft-errors",
     "initial-msav",
     "keep-reserve",
+    "keep-room",
     "load-from",
     "load-label",
     "load-missing",

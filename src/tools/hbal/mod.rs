@@ -126,7 +126,7 @@ pub(crate) const SPEC: Spec<HbalOptions> = Spec {
         &MAX_LENGTH,
         &[VERBOSE, QUIET, OFFLINE, STATIC_KVM_NODE_MEMORY],
         &MIN_SCORE,
-        &[MAX_CPU, MIN_DISK, KEEP_RESERVE],
+        &[MAX_CPU, MIN_DISK, KEEP_RESERVE, KEEP_ROOM],
         &[MIN_GAIN, MIN_GAIN_LIMIT],
         &NO_DISK_MOVES,
         &SELECT_INSTANCES,

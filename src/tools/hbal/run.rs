@@ -26,6 +26,7 @@ use crate::report::{self, debug};
 use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 use crate::tools::execution::Planned;
 use crate::tools::interrupts::Interruptible;
+use crate::tools::kept_room;
 use crate::tools::output::Output;
 use crate::tools::pacemaker::{CibOrigin, step_commands};
 use crate::tools::save::{self, save};
@@ -76,6 +77,11 @@ pub(super) fn run(
     // The saved state is the cluster as it was read.
     let as_read = options.output.save.as_ref().map(|prefix| (prefix, whole_cluster_text(&cluster)));
     apply_node_options(&mut cluster, &options.load.nodes)?;
+    kept_room::check(&cluster)?;
+    kept_room::warn(&cluster, level, text.output)?;
+    if groups == Groups::All {
+        cluster.keep_room_by_group();
+    }
     let cluster = &mut Draft::from(cluster);
     if cluster.instances.is_empty() {
         text.line("Cluster is empty, exiting.")?;
