@@ -219,7 +219,7 @@ mod tests {
     use crate::tools::TOOLS;
 
     /// Options of tools that save plans, but that a saved plan does not record.
-    const NOT_IN_PLANS: [&str; 82] = [
+    const NOT_IN_PLANS: [&str; 83] = [
         "arrivals",
         "colour",
         "commands",
@@ -247,6 +247,7 @@ mod tests {
         "luxi",
         "master",
         "master-command",
+        "measured",
         "metrics",
         "min-priority",
         "nightly",
