@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Splice, at_end, attribute};
+use super::{at_end, attribute};
 use crate::cib::document::{self, child, id};
 use htools_ganeti::input::error::Result;
 
@@ -43,14 +43,14 @@ pub fn with_utilization(text: &str, source: &str, counted: &[CountedUtilization]
     let primitives = nodes.filter(|node| node.has_tag_name("primitive"));
     let found = primitives.filter_map(|node| by_primitive.get(id(node)).map(|amounts| (node, amounts)));
     // Elements come in the order of the document, and none is in another one.
-    let splices: Vec<Splice> = found
-        .enumerate()
-        .map(|(at, (node, amounts))| at_end(node, text, &set(&format!("{prefix}{at}"), amounts)))
-        .collect();
-    let mut changed = text.to_owned();
-    for (range, new) in splices.into_iter().rev() {
-        changed.replace_range(range, &new);
+    let (mut changed, mut done) = (String::with_capacity(text.len()), 0);
+    for (at, (node, amounts)) in found.enumerate() {
+        let (range, new) = at_end(node, text, &set(&format!("{prefix}{at}"), amounts));
+        changed.push_str(&text[done..range.start]);
+        changed.push_str(&new);
+        done = range.end;
     }
+    changed.push_str(&text[done..]);
     Ok(changed)
 }
 
