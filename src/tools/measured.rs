@@ -1,5 +1,6 @@
 //! Load of instances that a monitoring system has measured (`--load-from`).
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail, ensure};
@@ -9,7 +10,7 @@ use super::options::LoadOptions;
 use super::options::measured::MeasuredOptions;
 use super::output::Output;
 use crate::load::RawCluster;
-use crate::load::measured::{LoadMismatch, LoadQuestion, MissingSeries, ask};
+use crate::load::measured::{LoadMismatch, LoadQuestion, LoadResource, MeasuredLoad, MissingSeries, ask};
 use crate::model::Utilisation;
 use crate::model::number::counted;
 use crate::model::shown::shown_name;
@@ -45,13 +46,7 @@ pub(super) fn read(
     if let Some((other, _)) = excluded.into_iter().find(|(_, given)| *given) {
         bail!("options --load-from and --{other} exclude each other");
     }
-    let question = question(measured)?;
-    let session = session(from, options, output)?;
-    let limit = options.reading_limit.map_or(TIME, |most| most.min(TIME));
-    let load = ask(&session, &question, limit).context("cannot read the measured load")?;
-    for warning in &load.warnings {
-        output.error_line(&format!("Warning: Prometheus: {warning}"))?;
-    }
+    let load = answer(from, &question(measured)?, options, output)?;
     let assigned = load.assigned(cluster, measured.missing).map_err(|mismatch| {
         let hint = match mismatch {
             LoadMismatch::Missing { .. } => "--load-missing=median takes the median of their group",
@@ -60,20 +55,58 @@ pub(super) fn read(
         anyhow!("cannot use the measured load: {mismatch}").hint(hint)
     })?;
     if !assigned.without.is_empty() && options.verbosity >= 1 {
-        let names: Vec<String> =
-            assigned.without.iter().take(NAMES).map(|name| shown_name(name).to_string()).collect();
-        let more = if assigned.without.len() > NAMES { ", ..." } else { "" };
         let counts = match measured.missing {
             MissingSeries::Zero => "has none",
             _ => "has the median of its group",
         };
         output.error_line(&format!(
-            "Warning: not all load was measured for {}, which {counts}: {}{more}",
+            "Warning: not all load was measured for {}, which {counts}: {}",
             counted(assigned.without.len(), "instance"),
-            names.join(", ")
+            first_names(&assigned.without)
         ))?;
     }
     Ok(Some(assigned.utilisation))
+}
+
+/// The first of some names.
+pub(super) fn first_names(all: &[String]) -> String {
+    let names: Vec<String> = all.iter().take(NAMES).map(|name| shown_name(name)).collect();
+    let more = if all.len() > NAMES { ", ..." } else { "" };
+    format!("{}{more}", names.join(", "))
+}
+
+/// Asks for the load of these resources.
+///
+/// # Errors
+/// Mistakes in the options, a resource without an expression, and faults of the connection.
+pub(super) fn read_resources(
+    from: &str,
+    wanted: &BTreeSet<LoadResource>,
+    options: &LoadOptions,
+    output: &mut Output,
+) -> anyhow::Result<MeasuredLoad> {
+    let mut question = question(&options.measured)?;
+    if let Some(unknown) = wanted.iter().find(|resource| !question.expressions.contains_key(resource)) {
+        return Err(anyhow!("there is no expression for the load of {unknown}")
+            .hint(format!("--load-query {unknown}=EXPRESSION gives it")));
+    }
+    question.expressions.retain(|resource, _| wanted.contains(resource));
+    answer(from, &question, options, output)
+}
+
+fn answer(
+    from: &str,
+    question: &LoadQuestion,
+    options: &LoadOptions,
+    output: &mut Output,
+) -> anyhow::Result<MeasuredLoad> {
+    let session = session(from, options, output)?;
+    let limit = options.reading_limit.map_or(TIME, |most| most.min(TIME));
+    let load = ask(&session, question, limit).context("cannot read the measured load")?;
+    for warning in &load.warnings {
+        output.error_line(&format!("Warning: Prometheus: {warning}"))?;
+    }
+    Ok(load)
 }
 
 fn question(measured: &MeasuredOptions) -> anyhow::Result<LoadQuestion> {

@@ -11,6 +11,7 @@ mod exporter;
 mod hscan;
 mod loading;
 mod luxi;
+mod measured;
 mod memory;
 mod mond;
 mod prometheus;
