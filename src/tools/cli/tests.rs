@@ -28,6 +28,10 @@ fn one_of_each_of(spec: &dyn Program) -> impl Iterator<Item = Given> + use<> {
             _ if option.long == "now" => Some("2026-11-25 18:30".into()),
             _ if ["nodes", "survive", "keep-reserve"].contains(&option.long) => Some("2".into()),
             _ if option.long == "measured" => Some("cpu=cpu".into()),
+            _ if option.long == "only-if" => Some("memory>85".into()),
+            _ if ["keep-room", "make-room"].contains(&option.long) && option.argument != Argument::None => {
+                Some("64g".into())
+            }
             _ if option.long == "load-query" => Some("cpu=x".into()),
             _ if option.long == "load-label" => Some("vm".into()),
             _ if option.long == "weights" => Some("n1_cnt=3".into()),

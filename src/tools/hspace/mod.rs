@@ -58,7 +58,6 @@ pub(crate) const SPEC: Spec<HspaceOptions> = Spec {
         example("hspace -L", "count how many more instances fit"),
         example("hspace -L --standard-alloc 40g,4g,2", "count instances of this size"),
         example("hspace --simulate p,20,2t,128g,32", "count for a cluster that is planned"),
-        example("hspace -L --make-room 64g,16c,x2 -C", "show how to make room for two instances"),
     ],
     options: &[
         &PRINT_NODES,
@@ -78,7 +77,7 @@ pub(crate) const SPEC: Spec<HspaceOptions> = Spec {
         &[SIMULATE.of_ganeti(), MASTER],
         &RAPI_ACCESS,
         &[LUXI, IALLOC_SRC],
-        &[XML_FILE, LIVE, SKIP_UNSUPPORTED],
+        &[XML_FILE, LIVE.rare(), SKIP_UNSUPPORTED],
         &[VERBOSE, QUIET],
         &OptionDef::<HspaceOptions>::flag(
             "independent-groups",
@@ -128,7 +127,7 @@ pub(crate) const SPEC: Spec<HspaceOptions> = Spec {
         )
         .common()
         .takes("ROOM", Text, |o, g| room(g).map(|room| o.make_room = Some(room))),
-        &PRINT_COMMANDS.says("with --make-room, show the commands, or write them to FILE").added(),
+        &PRINT_COMMANDS.says("show the commands, or write them to FILE, with --make-room").added(),
         &SAVE.says("save the cluster after each allocation, as files that begin with FILE"),
         &MEASURED,
         &STATIC_KVM_NODE_MEMORY,
