@@ -77,7 +77,7 @@ fn only_what_is_above_moves() {
     for words in [&["--until-below"][..], &["--rounds=2"], &["--only-if=memory>5", "--all-groups"]] {
         assert_eq!(hbal(words).0, 1, "{words:?}");
     }
-    // What does not end is named, with status 1.
+    // Nodes that stay above are named, with status 1.
     let (status, out, error) = hbal(&["--only-if", "memory>10", "--until-below"]);
     assert!(status == 1 && (out + &error).contains("is still above a limit of --only-if"), "{error}");
 }

@@ -4,6 +4,7 @@
 //! above its limit. A node that is above a limit already may keep its instances, and can take those that leave the figure
 //! as it is.
 
+use super::instance::Instance;
 use super::node::{Ledger, NodeSpec};
 use super::units::Mib;
 use crate::words;
@@ -54,6 +55,22 @@ impl UseLimits {
 /// A share in percent; 0 of nothing.
 fn percent(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { 100.0 * part / whole } else { 0.0 }
+}
+
+impl Ledger {
+    /// Changes the amounts behind the figures for an instance that comes (`sign` 1) or leaves (-1). Nothing else changes.
+    pub fn change_use(&mut self, instance: &Instance, is_primary: bool, sign: i64) {
+        if instance.forthcoming {
+            return;
+        }
+        let signed = |amount: Mib| Mib(amount.0.saturating_mul(sign));
+        if is_primary {
+            self.mem_instances += signed(instance.mem_in_use());
+            self.vcpus = self.vcpus.wrapping_add(instance.vcpus_in_use().wrapping_mul(sign));
+            self.load.cpu += sign as f64 * instance.util.cpu;
+        }
+        self.disk_free -= signed(instance.local_disk());
+    }
 }
 
 impl NodeSpec {

@@ -251,7 +251,7 @@ pub(in crate::report) fn failure_words(kind: FailKind) -> &'static str {
     }
 }
 
-/// What a policy does not accept, in words.
+/// The part of a size that a policy refuses, in words.
 pub(in crate::report) fn breach_text(breach: PolicyBreach) -> String {
     shortfall_text(&Shortfall::from(breach))
 }

@@ -205,7 +205,7 @@ pub(super) fn carry_out(
     let report = Runner::new(client, &mut console, &header, journal, state).with(terms).walk();
     console.finish(&report, &cleanup::lines(&header, &report, &path));
     let arrival = Confirmation::of(&header, &report, client, stage.context.load);
-    history::end(&header, &report, arrival.score(), output)?;
+    output.error_lines(history::end(&header, &report, arrival.score()))?;
     Ok(FinishedRun { header, report, journal: path, arrival })
 }
 

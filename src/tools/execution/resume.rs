@@ -86,7 +86,7 @@ pub(crate) fn resume_with(
     };
     console.finish(&report, &cleanup::lines(&header, &report, path));
     if let Some(found) = found {
-        history::end(&header, &report, None, output)?;
+        output.error_lines(history::end(&header, &report, None))?;
         return Err(
             anyhow!("{tool}: the remaining steps no longer fit the cluster: {found}").hint(new_plan(tool))
         );
@@ -138,7 +138,7 @@ impl ExecutionContext<'_> {
         output: &mut Output,
     ) -> anyhow::Result<FinishedRun> {
         let arrival = Confirmation::of(&header, &report, client, self.load);
-        history::end(&header, &report, arrival.score(), output)?;
+        output.error_lines(history::end(&header, &report, arrival.score()))?;
         Ok(FinishedRun { header, report, journal: path.to_owned(), arrival })
     }
 

@@ -28,6 +28,7 @@ use super::output::Output;
 use super::pacemaker::{CibOrigin, ClusterUse, LoadedCluster};
 use super::{ExitStatus, ahead, execution, pacemaker};
 use crate::model::{Cluster, Mib};
+use crate::report::balance::plan::json::EndingView;
 use crate::search::BalanceOptions;
 use crate::search::moves::MoveRules;
 
@@ -293,10 +294,11 @@ fn balance(
         past.prepare(&options, &mut cluster);
         let acting = match &decided {
             Some(acting) => acting,
-            None => match run::decide(&options, &past, &cluster, output)? {
-                Verdict::Act(acting) => decided.insert(*acting),
+            None => match past.decide(&options, &cluster, output)? {
+                Verdict::Act(most) => decided.insert(steady::limited(&options, most)),
                 Verdict::Leave(status) => {
-                    print_document(run::left_document(&options, &cluster), output)?;
+                    let document = run::document_without_plan(&options, &cluster, EndingView::NotNow);
+                    print_document(document, output)?;
                     return Ok(ControlFlow::Break(status));
                 }
             },

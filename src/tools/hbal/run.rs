@@ -9,7 +9,7 @@ use super::execute::proposed;
 use super::page::HbalPage;
 use super::scope::BalancedScope;
 use super::search::BalanceWatch;
-use super::steady::{SteadyOptions, SteadyRun, Verdict};
+use super::steady::SteadyRun;
 use super::views::{Text, give_commands, print_document, save_balanced, summarize, wants_summary};
 use super::{ExitStatus, HbalOptions, deep, page, several};
 use crate::load::merge::apply_node_options;
@@ -87,7 +87,10 @@ pub(super) fn run(
         text.line("Cluster is empty, exiting.")?;
         page::of_empty(options, cluster)?;
         return match groups {
-            Groups::One => print_document(empty_document(options, cluster), text.output).map(Break),
+            Groups::One => {
+                let document = document_without_plan(options, cluster, EndingView::Empty);
+                print_document(document, text.output).map(Break)
+            }
             Groups::Worst | Groups::All => several::nothing(options, cluster, text.output),
         };
     }
@@ -100,27 +103,6 @@ pub(super) fn run(
         Groups::One => one(options, cluster, text),
         Groups::Worst => several::worst(options, cluster, text),
         Groups::All => several::all(options, cluster, text),
-    }
-}
-
-/// Decides whether a run acts at all. Without a group, the plan tells what is wrong.
-///
-/// # Errors
-/// If standard error cannot be written.
-pub(super) fn decide(
-    options: &HbalOptions,
-    past: &SteadyRun,
-    cluster: &Cluster,
-    output: &mut Output,
-) -> anyhow::Result<Verdict> {
-    let act = || Ok(Verdict::Act(Box::new(options.clone())));
-    let SteadyOptions { condition, moves_per_day, .. } = &options.steady;
-    if condition.is_none() && moves_per_day.is_none() {
-        return act();
-    }
-    match group::select(cluster, options.limits.group.as_deref(), output)? {
-        Some(group) => past.decide(options, cluster, group, output),
-        None => Ok(Verdict::Leave(ExitStatus::Failure)),
     }
 }
 
@@ -228,19 +210,13 @@ fn describe_cluster(cluster: &Cluster, level: i32, text: &mut Text<'_>) -> anyho
     Ok(())
 }
 
-/// The JSON document of an empty cluster, with `--json`.
-fn empty_document(options: &HbalOptions, cluster: &Cluster) -> Option<Printout> {
-    let document = || {
-        let state = ClusterView::whole(cluster);
-        Printout::of(PlanDocument::new(EndingView::Empty, state))
-    };
-    options.output.json.then(document)
-}
-
-/// The JSON document of a cluster that is left as it is, with `--json`.
-pub(super) fn left_document(options: &HbalOptions, cluster: &Cluster) -> Option<Printout> {
-    let document = || Printout::of(PlanDocument::new(EndingView::NotNow, ClusterView::whole(cluster)));
-    options.output.json.then(document)
+/// The JSON document of a cluster for which no plan is made, with `--json`.
+pub(super) fn document_without_plan(
+    options: &HbalOptions,
+    cluster: &Cluster,
+    ending: EndingView,
+) -> Option<Printout> {
+    options.output.json.then(|| Printout::of(PlanDocument::new(ending, ClusterView::whole(cluster))))
 }
 
 /// The JSON document of a group. `state` and `group` describe them before the first step.

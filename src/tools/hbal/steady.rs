@@ -7,12 +7,11 @@ use anyhow::{anyhow, bail, ensure};
 
 use super::HbalOptions;
 use crate::execute::ClusterId;
-use crate::execute::history::{History, HistoryEvent, HistoryFile, LookRecord, PastMove, now};
+use crate::execute::history::{History, HistoryEvent, HistoryFile, LookRecord, PastMove, now, since};
 use crate::model::number::counted;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx, NodeFigure};
 use crate::search::steady::{ActCondition, Observation, RestRules, fewest_moves};
-use crate::tools::ExitStatus;
 use crate::tools::cli::heading::Heading;
 use crate::tools::cli::option::ArgumentKind::{File, Integer, Text};
 use crate::tools::cli::{Given, OptionDef, ValueError};
@@ -21,10 +20,10 @@ use crate::tools::execution::{Lock, LockHeld, client, takes_jobs};
 use crate::tools::hint::WithHint;
 use crate::tools::options::values::{length_of_time, some};
 use crate::tools::output::Output;
+use crate::tools::{ExitStatus, group};
 
-/// Time in which earlier runs count as runs in a row.
-const IN_A_ROW: Duration = Duration::from_secs(86_400);
-const DAY: u64 = 86_400_000;
+/// Time in which earlier runs count as runs in a row, and moves for `--moves-per-day`.
+const DAY: Duration = Duration::from_secs(86_400);
 /// Most nodes that are named.
 const NAMES: usize = 5;
 
@@ -129,8 +128,8 @@ const OTHERS: [&str; 2] = ["hroller", "hsqueeze"];
 
 /// Decision about a run.
 pub(super) enum Verdict {
-    /// Plan with these options.
-    Act(Box<HbalOptions>),
+    /// Plan, with at most this number of moves if it is limited.
+    Act(Option<usize>),
     /// Leave the cluster as it is, with this exit status.
     Leave(ExitStatus),
 }
@@ -213,7 +212,7 @@ impl SteadyRun {
         }
     }
 
-    /// Decides whether to act on a group, and tells why not. A run with `--exec` is recorded as a round.
+    /// Decides whether to act on the chosen group, and tells why not. A run with `--exec` is recorded as a round.
     ///
     /// # Errors
     /// If standard error cannot be written.
@@ -221,19 +220,24 @@ impl SteadyRun {
         &self,
         options: &HbalOptions,
         cluster: &Cluster,
-        group: GroupIdx,
         output: &mut Output,
     ) -> anyhow::Result<Verdict> {
-        let mut acting = Box::new(options.clone());
-        if let Some(condition) = &options.steady.condition {
+        let SteadyOptions { condition, moves_per_day, .. } = &options.steady;
+        if condition.is_none() && moves_per_day.is_none() {
+            return Ok(Verdict::Act(None));
+        }
+        let Some(group) = group::select(cluster, options.limits.group.as_deref(), output)? else {
+            return Ok(Verdict::Leave(ExitStatus::Failure));
+        };
+        if let Some(condition) = condition {
             let nodes = cluster.nodes_of(group);
             let seen = condition.observe(cluster, nodes);
             let uuid = &cluster.group(group).uuid;
             let text = condition.to_string();
-            let rounds = 1 + self.history.rounds_met(uuid, &text, IN_A_ROW);
+            let rounds = 1 + self.history.rounds_met(uuid, &text, DAY);
             if let Some(id) = self.id.as_ref().filter(|_| options.execution.exec) {
                 let look = look(&seen, uuid, text.clone(), cluster);
-                record(id, super::SPEC.name, HistoryEvent::Look(look), output)?;
+                output.error_lines(record(id, super::SPEC.name, HistoryEvent::Look(look)))?;
             }
             if !seen.is_met {
                 output.error_line(&format!("Nothing to do: {text} does not hold"))?;
@@ -246,9 +250,10 @@ impl SteadyRun {
                 return Ok(Verdict::Leave(ExitStatus::Success));
             }
         }
-        if let Some(most) = options.steady.moves_per_day {
-            let since = now().saturating_sub(DAY);
-            let made = self.moves.iter().filter(|made| made.at >= since).count();
+        let mut limit = None;
+        if let Some(most) = *moves_per_day {
+            let day = since(DAY);
+            let made = self.moves.iter().filter(|made| made.at >= day).count();
             let left = most.saturating_sub(made);
             if left == 0 {
                 output.error_line(&format!(
@@ -257,9 +262,9 @@ impl SteadyRun {
                 ))?;
                 return Ok(Verdict::Leave(ExitStatus::Success));
             }
-            limit(&mut acting, left);
+            limit = Some(left);
         }
-        Ok(Verdict::Act(acting))
+        Ok(Verdict::Act(limit))
     }
 
     /// Tells how many moves are needed at least, with `--until-below`.
@@ -286,8 +291,10 @@ impl SteadyRun {
     }
 }
 
-/// Lets a plan have at most `most` moves.
-fn limit(options: &mut HbalOptions, most: usize) {
+/// The options of a plan with at most `most` moves, if they are limited.
+pub(super) fn limited(options: &HbalOptions, most: Option<usize>) -> HbalOptions {
+    let mut options = options.clone();
+    let Some(most) = most else { return options };
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let limit = &mut options.balance.max_length;
     *limit = if *limit < 0 { most } else { most.min(*limit) };
@@ -295,6 +302,7 @@ fn limit(options: &mut HbalOptions, most: usize) {
         let most = u64::try_from(most).unwrap_or(u64::MAX);
         options.max_moves = Some(options.max_moves.map_or(most, |known| known.min(most)));
     }
+    options
 }
 
 fn look(seen: &Observation, group: &str, condition: String, cluster: &Cluster) -> LookRecord {

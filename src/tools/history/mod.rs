@@ -16,7 +16,7 @@ use super::options::ToolOptions;
 use super::options::catalogue::HELP;
 use super::options::values::length_of_time;
 use super::output::Output;
-use crate::execute::history::{History, HistoryFile, PastMove, PastRun, now};
+use crate::execute::history::{History, HistoryFile, PastMove, PastRun, since};
 
 /// Options of `htools history`.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -125,9 +125,7 @@ fn run(options: &HistoryOptions, output: &mut Output) -> anyhow::Result<ExitStat
 }
 
 fn select(options: &HistoryOptions, history: &History) -> Selection {
-    let since = options
-        .since
-        .map_or(0, |time| now().saturating_sub(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)));
+    let since = options.since.map_or(0, since);
     let mut runs = history.runs();
     runs.retain(|run| {
         let end = run.ended.as_ref().map_or(run.at, |(at, _)| *at);

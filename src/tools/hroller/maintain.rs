@@ -237,11 +237,9 @@ fn run(
         bail!("{}: the journal is not of a maintenance", path.display());
     };
     let (end, read) = run.carry_out();
-    if let Some(warning) = history::begin(&read.header, path, None) {
-        output.error_line(&warning)?;
-    }
+    output.error_lines(history::begin(&read.header, path, None))?;
     let report = Report::of(end.ending.clone(), &read.header.work, &read.state);
-    history::end(&read.header, &report, None, output)?;
+    output.error_lines(history::end(&read.header, &report, None))?;
     let began = read.header.run.began;
     output.figures(|sheet| crate::report::rolling::metrics::tell(sheet, &end.progress, began));
     conclude(&end, path, context.silent, output)

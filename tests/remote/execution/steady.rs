@@ -36,7 +36,7 @@ fn runs_are_recorded_with_scores_and_outcomes() {
     assert_eq!(ended["outcomes"], serde_json::json!(["done", "done", "done"]));
     assert!(begun["score"].as_f64().unwrap() > ended["score"].as_f64().unwrap(), "{lines:?}");
     assert_eq!(begun["journal"], "J");
-    // What is recorded can be shown.
+    // htools history shows the run.
     let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
     command.env("XDG_STATE_HOME", place.path("state")).env_remove("HTOOLS");
     let (shown, _) = Running::start({

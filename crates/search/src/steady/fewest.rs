@@ -25,16 +25,12 @@ fn fewest_to_leave(cluster: &Cluster, node: NodeIdx, figure: NodeFigure, limit: 
     if used <= limit {
         return 0;
     }
-    let secondaries: &[_] = if figure == NodeFigure::Disk { &here.state.secondaries } else { &[] };
-    let shares = here.state.primaries.iter().chain(secondaries).map(|instance| {
-        let instance = cluster.instance(*instance);
+    let roles = [(&here.state.primaries, true), (&here.state.secondaries, false)];
+    let instances =
+        roles.into_iter().flat_map(|(list, is_primary)| list.iter().map(move |i| (*i, is_primary)));
+    let shares = instances.map(|(instance, is_primary)| {
         let mut without = here.state.ledger;
-        match figure {
-            NodeFigure::Memory => without.mem_instances -= instance.mem_in_use(),
-            NodeFigure::Cpu => without.load.cpu -= instance.util.cpu,
-            NodeFigure::Vcpus => without.vcpus = without.vcpus.wrapping_sub(instance.vcpus_in_use()),
-            NodeFigure::Disk => without.disk_free += instance.local_disk(),
-        }
+        without.change_use(cluster.instance(instance), is_primary, -1);
         used - here.spec.usage(&without, figure)
     });
     let mut shares: Vec<f64> = shares.collect();

@@ -28,6 +28,9 @@ impl RestRules {
     /// Finds the instances that rest at the time `now`, in milliseconds since 1970. Those on nodes that are offline or
     /// drained do not rest, since they must leave.
     pub fn resting(self, cluster: &Cluster, moves: &[PastMove], now: u64) -> Resting {
+        if moves.is_empty() {
+            return Resting::default();
+        }
         let is_within = |at: u64, time: Option<Duration>| {
             time.is_some_and(|time| u128::from(now.saturating_sub(at)) < time.as_millis())
         };

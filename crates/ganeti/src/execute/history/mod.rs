@@ -35,12 +35,12 @@ pub struct HistoryLine {
     pub cluster: ClusterId,
     /// The tool.
     pub tool: String,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub event: HistoryEvent,
 }
 
-/// What a line of the history records.
+/// Event that a line of the history records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum HistoryEvent {
@@ -99,7 +99,7 @@ pub struct PlannedMove {
 pub struct RunEnded {
     /// The run, as in [`RunBegun`].
     pub run: u64,
-    /// How it ended: `done`, `failed`, ...
+    /// Word for its ending: `done`, `failed`, ...
     pub ending: String,
     /// Score after the last move, if the cluster could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -163,6 +163,11 @@ pub fn now() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// The time that is this long ago, in milliseconds since 1970.
+pub fn since(time: Duration) -> u64 {
+    now().saturating_sub(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+}
+
 impl RunBegun {
     /// Beginning of the run of a journal.
     pub fn of(header: &Header, journal: &str, score: Option<f64>) -> RunBegun {
@@ -208,7 +213,7 @@ impl History {
         History(self.0.iter().filter(fits).cloned().collect())
     }
 
-    /// All runs, in the order of their beginnings.
+    /// All runs, in the order of their beginnings. A maintenance that is resumed begins again, with a longer plan.
     pub fn runs(&self) -> Vec<PastRun> {
         let mut runs: Vec<PastRun> = Vec::new();
         let mut known: BTreeMap<(&str, u64), usize> = BTreeMap::new();
@@ -216,9 +221,12 @@ impl History {
             let HistoryLine { at, cluster, tool, event, .. } = line;
             match event {
                 HistoryEvent::Begun(begun) => {
-                    known.insert((&cluster.uuid, begun.run), runs.len());
+                    let run = *known.entry((&cluster.uuid, begun.run)).or_insert(runs.len());
                     let (cluster, tool, begun) = (cluster.clone(), tool.clone(), begun.clone());
-                    runs.push(PastRun { at: *at, cluster, tool, begun, ended: None });
+                    match runs.get_mut(run) {
+                        Some(known) => known.begun = begun,
+                        None => runs.push(PastRun { at: *at, cluster, tool, begun, ended: None }),
+                    }
                 }
                 HistoryEvent::Ended(ended) => {
                     if let Some(run) = known.get(&(cluster.uuid.as_str(), ended.run)) {
@@ -239,7 +247,7 @@ impl History {
     /// Number of latest comparisons of a group with a condition that found it met, within a time before now. The row
     /// ends at the first comparison that did not, and at a run that moved instances.
     pub fn rounds_met(&self, group: &str, condition: &str, within: Duration) -> usize {
-        let since = now().saturating_sub(u64::try_from(within.as_millis()).unwrap_or(u64::MAX));
+        let since = since(within);
         let mut rounds = 0;
         for line in self.0.iter().rev().take_while(|line| line.at >= since) {
             match &line.event {

@@ -103,6 +103,14 @@ fn moves_that_were_not_made_do_not_count() {
 }
 
 #[test]
+fn a_maintenance_that_is_resumed_is_one_run() {
+    let first = [begun(1, &["a"]), ended(1, &["done"])];
+    let again = [begun(1, &["a", "b"]), ended(1, &["done", "done"])];
+    let both = history(first.into_iter().chain(again).collect());
+    assert_eq!((both.runs().len(), both.moves().len()), (1, 2));
+}
+
+#[test]
 fn rounds_count_in_a_row() {
     let day = Duration::from_secs(86_400);
     let rounds = |events| history(events).rounds_met("g", "cpu>80", day);

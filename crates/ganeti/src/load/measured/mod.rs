@@ -66,7 +66,7 @@ impl NamePattern {
     }
 }
 
-/// What to ask a monitoring system for.
+/// Question to a monitoring system.
 #[derive(Debug, Clone)]
 pub struct LoadQuestion {
     /// The expression for each resource, with `{range}` in place of the length of a rate's range. Resources without one

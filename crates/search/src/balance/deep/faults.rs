@@ -4,7 +4,7 @@ use std::ops::Sub;
 
 use super::arrangement::{Arrangement, Counts, Shift, Touch};
 use super::terrain::{NOWHERE, SlotStanding, Terrain};
-use htools_model::Mib;
+use htools_model::{Ledger, NodeSpec};
 
 /// Counts of faults, worst kind first. Fewer of an earlier kind are better, regardless of the later kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -85,46 +85,9 @@ fn excess(at: &Arrangement<'_>, slot: u32, vcpus: i64, weight: f64) -> i64 {
     (over.max(0.0) + (weight - spec.spindle_limit).max(0.0)).ceil() as i64
 }
 
-/// Percent above the limits of the use of a slot's node after a change of it, in thousandths.
-fn overload(at: &Arrangement<'_>, slot: u32, change: &UseChange) -> i64 {
-    let spec = at.terrain.spec(slot);
-    if !spec.limits.is_any() {
-        return 0;
-    }
-    let mut ledger = *at.ledgers.ledger(slot);
-    ledger.mem_instances += Mib(change.mem);
-    ledger.vcpus = ledger.vcpus.wrapping_add(change.vcpus);
-    ledger.load.cpu += change.cpu;
-    ledger.disk_free -= Mib(change.disk);
-    (1000.0 * spec.over_limits(&ledger)).ceil() as i64
-}
-
-/// Change of the use of a node.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-struct UseChange {
-    /// In MiB.
-    mem: i64,
-    vcpus: i64,
-    /// Measured processor load.
-    cpu: f64,
-    /// In MiB.
-    disk: i64,
-}
-
-impl UseChange {
-    /// Adds (`sign` 1) or removes (-1) an instance in one of its roles.
-    fn add(&mut self, terrain: &Terrain<'_>, mobile: u32, secondary: bool, sign: i64) {
-        let instance = terrain.instance(mobile);
-        if instance.forthcoming {
-            return;
-        }
-        if !secondary {
-            self.mem += sign * instance.mem_in_use().0;
-            self.vcpus += sign * instance.vcpus_in_use();
-            self.cpu += sign as f64 * instance.util.cpu;
-        }
-        self.disk += sign * instance.local_disk().0;
-    }
+/// Percent above the limits of the use of a node, in thousandths.
+fn overload(spec: &NodeSpec, ledger: &Ledger) -> i64 {
+    (1000.0 * spec.over_limits(ledger)).ceil() as i64
 }
 
 /// Virtual CPUs and spindle weight that a mobile adds to a node.
@@ -147,7 +110,7 @@ impl Arrangement<'_> {
                 faults.failing += 1;
                 faults.shortage += (self.reserved[at] - self.mem_free[at] + 1).max(1);
             }
-            let over = overload(self, *slot, &UseChange::default());
+            let over = overload(self.terrain.spec(*slot), self.ledgers.ledger(*slot));
             faults.overloads += i64::from(over > 0);
             faults.overload += over;
             let excess = excess(self, *slot, 0, 0.0);
@@ -188,10 +151,11 @@ impl Arrangement<'_> {
                     then.shortage += sign * (lacks + 1).max(1);
                 }
             }
-            if self.terrain.spec(touch.slot).limits.is_any() {
-                let change = self.use_change(touch, proposal);
-                for (change, sign) in [(UseChange::default(), -1), (change, 1)] {
-                    let over = overload(self, touch.slot, &change);
+            let spec = self.terrain.spec(touch.slot);
+            if spec.limits.is_any() {
+                let now = *self.ledgers.ledger(touch.slot);
+                for (ledger, sign) in [(now, -1), (self.ledger_then(touch, proposal), 1)] {
+                    let over = overload(spec, &ledger);
                     then.overloads += sign * i64::from(over > 0);
                     then.overload += sign * over;
                 }
@@ -207,12 +171,13 @@ impl Arrangement<'_> {
         then
     }
 
-    fn use_change(&self, touch: &Touch, proposal: &[Shift]) -> UseChange {
-        let mut change = UseChange::default();
+    /// The ledger of a slot's node with the use that it has after a proposal.
+    fn ledger_then(&self, touch: &Touch, proposal: &[Shift]) -> Ledger {
+        let mut ledger = *self.ledgers.ledger(touch.slot);
         self.each_role(touch, proposal, |mobile, secondary, sign| {
-            change.add(self.terrain, mobile, secondary, sign);
+            ledger.change_use(self.terrain.instance(mobile), !secondary, sign);
         });
-        change
+        ledger
     }
 
     fn load_change(&self, touch: &Touch, proposal: &[Shift]) -> (i64, f64) {
@@ -263,7 +228,7 @@ impl Arrangement<'_> {
 
     /// Returns true if the node of the slot is above a limit of its use.
     pub(super) fn is_overloaded(&self, slot: u32) -> bool {
-        self.terrain.is_online(slot) && overload(self, slot, &UseChange::default()) > 0
+        self.terrain.is_online(slot) && overload(self.terrain.spec(slot), self.ledgers.ledger(slot)) > 0
     }
 
     /// Returns true if the mobile is on a node that is above a limit of its use.
