@@ -5,7 +5,7 @@
 //! ends the search. Otherwise the next round starts from the states with the smallest lack. A move may increase
 //! the lack a little, if no better one is left.
 //!
-//! [`bound`] proves that the room cannot be made, or that fewer moves are not enough. That one move is not enough is
+//! [`RoomBound`] proves that the room cannot be made, or that fewer moves are not enough. That one move is not enough is
 //! known once the first round has tried all of them. In small clusters, all pairs of moves are tried, too.
 
 mod bound;
