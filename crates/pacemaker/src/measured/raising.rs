@@ -6,11 +6,8 @@ use super::MeasuredAttribute;
 use crate::cib::SizedPrimitive;
 use crate::cib::change::CountedUtilization;
 use htools_ganeti::load::lookup::hint;
-use htools_ganeti::load::measured::{LoadResource, MeasuredLoad, MissingSeries, median};
+use htools_ganeti::load::measured::{LabelNames, LoadResource, MeasuredLoad, MissingSeries, median};
 use htools_model::shown::shown_name;
-
-/// Most names in a message.
-const NAMES: usize = 3;
 
 /// Utilization by measured load.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,14 +35,16 @@ pub enum UtilizationMismatch {
         hint: String,
     },
     /// No series has the name of a primitive.
-    #[error("no series of the load of {resource} has the name of a primitive with the utilization attribute '{attribute}'; {}", found(.names))]
+    #[error(
+        "no series of the load of {resource} has the name of a primitive with the utilization attribute '{attribute}'; {names}"
+    )]
     NoneMatches {
         /// The resource.
         resource: LoadResource,
         /// The attribute, fit for a message.
         attribute: String,
         /// The first names in the labels.
-        names: Vec<String>,
+        names: LabelNames,
     },
     /// Primitives have no series.
     #[error("no load was measured for primitive '{first}' and {more} more")]
@@ -55,13 +54,6 @@ pub enum UtilizationMismatch {
         /// Number of the others.
         more: usize,
     },
-}
-
-fn found(names: &[String]) -> String {
-    match names {
-        [] => "there are no series".to_owned(),
-        names => format!("the labels name {}", names.join(", ")),
-    }
 }
 
 /// The amounts that count for the primitives of a cluster: the measured ones, but never less than what is configured. A
@@ -81,9 +73,6 @@ pub fn measured_utilization(
     for attribute in attributes {
         loads.push(names.loads(attribute, load)?);
     }
-    let is_counted = |primitive: &SizedPrimitive, attribute: &MeasuredAttribute| {
-        !primitive.is_replicated && primitive.utilization.contains_key(&attribute.name)
-    };
     let usual: Vec<f64> =
         loads.iter().map(|loads| median(loads.iter().flatten().copied().collect())).collect();
     let mut found = MeasuredUtilization::default();
@@ -117,6 +106,11 @@ pub fn measured_utilization(
     };
     found.replicated = primitives.iter().filter(is_known).map(|primitive| primitive.id.clone()).collect();
     Ok(found)
+}
+
+/// Tells if the measured load of a primitive counts for an attribute.
+fn is_counted(primitive: &SizedPrimitive, attribute: &MeasuredAttribute) -> bool {
+    !primitive.is_replicated && primitive.utilization.contains_key(&attribute.name)
 }
 
 /// The amount that counts for a load, if it is above the configured one.
@@ -163,9 +157,7 @@ impl<'p> PrimitiveNames<'p> {
         attribute: &MeasuredAttribute,
         load: &MeasuredLoad,
     ) -> Result<Vec<Option<f64>>, UtilizationMismatch> {
-        let counted =
-            |one: &&SizedPrimitive| !one.is_replicated && one.utilization.contains_key(&attribute.name);
-        if !self.primitives.iter().any(|one| counted(&one)) {
+        if !self.primitives.iter().any(|one| is_counted(one, attribute)) {
             let known: BTreeSet<&str> =
                 self.primitives.iter().flat_map(|one| one.utilization.keys().map(String::as_str)).collect();
             let hint = hint(&attribute.name, known.iter().copied());
@@ -173,13 +165,14 @@ impl<'p> PrimitiveNames<'p> {
         }
         let none = BTreeMap::new();
         let series = load.values.get(&attribute.resource).unwrap_or(&none);
-        let value = |one: &SizedPrimitive| Some(one).filter(counted).and_then(|one| self.load(one, series));
+        let value =
+            |one: &SizedPrimitive| is_counted(one, attribute).then(|| self.load(one, series)).flatten();
         let values: Vec<Option<f64>> = self.primitives.iter().map(value).collect();
         if values.iter().all(Option::is_none) {
             return Err(UtilizationMismatch::NoneMatches {
                 resource: attribute.resource,
                 attribute: shown_name(&attribute.name),
-                names: series.keys().take(NAMES).map(|name| shown_name(name)).collect(),
+                names: LabelNames::of(series),
             });
         }
         Ok(values)

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{LoadResource, MeasuredLoad, MissingSeries};
+use super::{LabelNames, LoadResource, MeasuredLoad, MissingSeries};
 use crate::load::raw::{RawCluster, RawInstance};
 use htools_model::shown::shown_name;
 use htools_model::{GroupIdx, Utilisation};
@@ -21,12 +21,12 @@ pub struct AssignedLoad {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoadMismatch {
     /// No series has the name of an instance.
-    #[error("no series of the load of {resource} has the name of an instance; {}", found(.names))]
+    #[error("no series of the load of {resource} has the name of an instance; {names}")]
     NoneMatches {
         /// The resource.
         resource: LoadResource,
         /// The first names in the labels.
-        names: Vec<String>,
+        names: LabelNames,
     },
     /// Several short names mean the same instance.
     #[error("several series of the load of {resource} have a name of instance '{instance}'")]
@@ -44,16 +44,6 @@ pub enum LoadMismatch {
         /// Number of the others.
         more: usize,
     },
-}
-
-/// Most names in a message.
-const NAMES: usize = 3;
-
-fn found(names: &[String]) -> String {
-    match names {
-        [] => "there are no series".to_owned(),
-        names => format!("the labels name {}", names.join(", ")),
-    }
 }
 
 impl MeasuredLoad {
@@ -80,7 +70,7 @@ impl MeasuredLoad {
                 }
             }
             if values.iter().all(Option::is_none) && !cluster.instances.is_empty() {
-                let names = series.keys().take(NAMES).map(|name| shown_name(name)).collect();
+                let names = LabelNames::of(series);
                 return Err(LoadMismatch::NoneMatches { resource: *resource, names });
             }
             let medians = Medians::of(cluster, &values);

@@ -8,9 +8,11 @@ mod presets;
 mod prometheus;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use htools_model::shown::shown_name;
 use htools_model::words;
 use regex_lite::Regex;
 
@@ -80,6 +82,29 @@ pub struct LoadQuestion {
     pub window: Duration,
     /// Quantile of the values in that time, from 0 to 1.
     pub quantile: f64,
+}
+
+/// The first names in the labels of some series, for messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabelNames(Vec<String>);
+
+/// Most names in a message.
+const NAMES: usize = 3;
+
+impl LabelNames {
+    /// The first names of some series.
+    pub fn of(series: &BTreeMap<String, f64>) -> LabelNames {
+        LabelNames(series.keys().take(NAMES).map(|name| shown_name(name)).collect())
+    }
+}
+
+impl fmt::Display for LabelNames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0[..] {
+            [] => f.write_str("there are no series"),
+            names => write!(f, "the labels name {}", names.join(", ")),
+        }
+    }
 }
 
 /// Load by the name in the label.

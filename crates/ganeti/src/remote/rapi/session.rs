@@ -88,8 +88,8 @@ fn misread(error: serde_json::Error, budget: &Budget) -> CallError {
     known.cloned().unwrap_or_else(|| CallError::Lost(error.to_string()))
 }
 
-/// A connection to a cluster's RAPI, or to a Prometheus server, with credentials and limits. Nothing stays open between calls, and nothing is sent
-/// twice.
+/// A connection to a cluster's RAPI, or to a Prometheus server, with credentials and limits. Nothing stays open between
+/// calls, and nothing is sent twice.
 pub struct Session {
     /// Prefix of all URLs. It may contain a password, so it is never shown.
     prefix: String,
