@@ -6,6 +6,8 @@
 mod assignment;
 mod presets;
 mod prometheus;
+mod range;
+mod range_answer;
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -16,7 +18,8 @@ use regex_lite::Regex;
 
 pub use assignment::{AssignedLoad, LoadMismatch};
 pub use presets::ExporterPreset;
-pub use prometheus::ask;
+pub use prometheus::{ask, ask_range};
+pub use range::{MeasuredRange, RangeQuestion, RangeTimes};
 
 words!(
     /// Resource whose load is measured.
@@ -81,6 +84,16 @@ pub struct LoadQuestion {
     /// Quantile of the values in that time, from 0 to 1.
     pub quantile: f64,
 }
+
+impl LoadQuestion {
+    /// An expression with one series for each value of the label. Its rates have a range of so many seconds.
+    fn sums(&self, expression: &str, range: u64) -> String {
+        format!("sum by ({}) ({})", self.label, expression.replace("{range}", &format!("{range}s")))
+    }
+}
+
+/// Maximum length of a text of the server in messages, in characters.
+const SHOWN: usize = 160;
 
 /// Load by the name in the label.
 #[derive(Debug, Clone, Default, PartialEq)]
