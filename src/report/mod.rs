@@ -12,6 +12,7 @@ pub mod pacemaker;
 pub(crate) mod readings;
 pub(crate) mod repair;
 pub(crate) mod rolling;
+pub(crate) mod room;
 pub(crate) mod runs;
 pub(crate) mod space;
 pub(crate) mod squeeze;

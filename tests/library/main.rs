@@ -20,6 +20,7 @@ mod ganeti_placing;
 mod guest_losses;
 mod house;
 mod instances;
+mod kept_room;
 mod keyed_allocation;
 mod lint;
 mod maintenance;

@@ -12,6 +12,7 @@ use htools::search::balance::deep::plan::{DeepFound, DeepGoal, DeepPlan, plan};
 use htools::search::balance::deep::remains::Complaint;
 use htools::search::balance::deep::repair::RepairMoves;
 use htools::search::moves::perform;
+use htools::search::steady::{ActCondition, fewest_moves};
 use htools::search::{BalanceOptions, Deadline};
 
 /// Faults of some nodes by plain definitions, worst first: roles on offline nodes, nodes that fail N+1 or their
@@ -201,5 +202,70 @@ fn evacuated_nodes_are_empty_or_it_is_said_what_stays() {
             assert!(mending.stuck.iter().all(|of| of.complaint == Complaint::LeftBehind));
         }
     }
+    tally.hold();
+}
+
+#[test]
+fn overloads_end_with_few_moves_and_the_bound_holds() {
+    const CONDITIONS: [&str; 6] =
+        ["memory>70", "memory>50", "vcpus>60", "cpu>40", "disk>50", "memory>60 or cpu>50 or disk>70"];
+    let (mut tally, mut ended, mut proved) = (Tally::default(), 0_u32, 0_u32);
+    for seed in 1.. {
+        if tally.broken >= cases(CLUSTERS).cases as usize {
+            break;
+        }
+        let (mut cluster, options) = case(seed);
+        let options = BalanceOptions { evacuate: false, ..options };
+        for (at, instance) in cluster.instances.iter_mut().enumerate() {
+            instance.details_mut().util.cpu = ((at as u64 * 7 + seed) % 11) as f64 / 4.0;
+        }
+        let load = |cluster: &Cluster, node: NodeIdx| {
+            let primaries = cluster.node(node).state.primaries.iter();
+            primaries
+                .map(|i| cluster.instance(*i))
+                .filter(|i| !i.forthcoming)
+                .map(|i| i.util.cpu)
+                .sum::<f64>()
+        };
+        for node in cluster.all_nodes() {
+            let load = load(&cluster, node);
+            cluster.nodes[node.get()].state.ledger.load.cpu = load;
+        }
+        let condition: ActCondition = CONDITIONS[seed as usize % CONDITIONS.len()].parse().unwrap();
+        condition.limit(&mut cluster);
+        for group in &cluster.groups {
+            let nodes = cluster.nodes_of(group.idx).to_vec();
+            let (mending, plan) = planned(&cluster, &nodes, &options, &DeepGoal::Relieve);
+            let over = |cluster: &Cluster| -> Wrong {
+                let mut over: Vec<NodeIdx> =
+                    condition.observe(cluster, &nodes).nodes.iter().map(|(node, ..)| *node).collect();
+                over.dedup();
+                [over.len() as i64, 0, 0, 0, 0, 0]
+            };
+            hold_to_all(&cluster, &nodes, &options, (&mending, &plan), &over, &mut tally);
+            let least = fewest_moves(&cluster, &nodes);
+            let end = after(&cluster, &plan, &options, u32::MAX);
+            let Some(end) = end.filter(|_| plan.steps.len() < 32 && plan.given_up.is_empty()) else {
+                continue;
+            };
+            assert_eq!(over(&end)[0], mending.ailing.len() as i64, "seed {seed}");
+            if over(&end) == HEALTHY && over(&cluster) != HEALTHY {
+                ended += 1;
+                proved += u32::from(plan.steps.len() == least);
+                assert!(least >= 1 && least <= plan.steps.len(), "seed {seed}: {least}");
+            }
+            let rises = |node: &&NodeIdx| {
+                let (before, after) = (cluster.node(**node), end.node(**node));
+                after.spec.over_limits(&after.state.ledger)
+                    > before.spec.over_limits(&before.state.ledger) + 1e-9
+            };
+            let is_soft = options.rules.ignore_soft_errors;
+            assert!(is_soft || !nodes.iter().any(|node| rises(&node)), "seed {seed}");
+        }
+    }
+    assert!(
+        ended * 5 > tally.broken as u32 && proved * 10 > ended * 8,
+        "{ended} ended, {proved} proved, {tally:?}"
+    );
     tally.hold();
 }

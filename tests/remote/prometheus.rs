@@ -185,3 +185,36 @@ fn passwords_come_from_files_and_stay_secret() {
     let (status, _, error) = run(place.path(), "hbal", &["-t", "cluster", "--load-window=1d"]);
     assert!(status == 1 && error.contains("need --load-from"), "{error}");
 }
+
+#[test]
+fn a_configuration_names_the_source_for_all_tools() {
+    const SERIES: &[(&str, &str, &str)] =
+        &[("vm", "a", "1"), ("vm", "b", "2"), ("vm", "c", "3"), ("vm", "e", "4")];
+    let (server, place) = (server(SERIES), place());
+    let login = place.path().join("login");
+    fs::write(&login, format!("user:{PASSWORD}\n")).unwrap();
+    fs::set_permissions(&login, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let file = format!(
+        "[defaults]\nload-from = \"prometheus:{}\"\nload-label = \"vm\"\nload-credentials = \"login\"\n\
+         load-query = \"\"\"\ncpu = rate(x[{{range}}])\nmemory = y\n\"\"\"\n",
+        server.url()
+    );
+    fs::write(place.path().join("htools.toml"), file).unwrap();
+    let configured = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+        let config = place.path().join("htools.toml");
+        command.env("HTOOLS_CONFIG", config).env("HTOOLS", "hbal").env("NO_PROXY", "*");
+        let output = command.args(args).current_dir(place.path()).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let asked = || server.requests.lock().unwrap().len();
+    let (status, error) = configured(&["-t", "cluster", "-G", "g"]);
+    assert!(status == 0 && error.contains("Warning: not all load was measured for 1 instance"), "{error}");
+    assert_eq!(asked(), 2);
+    assert!(server.requests.lock().unwrap().iter().all(|request| request.contains("uthorization: Basic ")));
+    fs::write(place.path().join("load"), "").unwrap();
+    for without in [&["-U", "load"][..], &["--no-config"]] {
+        assert_eq!(configured(&[&["-t", "cluster", "-G", "g"], without].concat()).0, 0);
+    }
+    assert_eq!(asked(), 2, "the command line names another source, or none");
+}

@@ -160,7 +160,8 @@ fn completion_list() {
              --prices none\n--without-step integer\n--deep none\n--max-moves integer\n--max-data string\n\
                  --min-move-gain float\n--pareto none\n--svg none\n--effort integer\n--repair-only none\n--evacuate onenode\n--merge none\n\
                  --allow-interruptions none\n--allow-overcommit-during-migration none\n\
-                 --time-limit float\n--yes none\n--journal file\n--resume file\n--json-events file\n\
+                 --only-if string\n--rounds integer\n--until-below none\n--cooldown string\n--no-return string\n\
+                 --moves-per-day integer\n--history file\n--time-limit float\n--yes none\n--journal file\n--resume file\n--json-events file\n\
              --print-plan choices=text,json,dot,svg\n--save-plan file\n--stream none\n--max-parallel integer\n\
              --max-out-per-node integer\n--max-in-per-node integer\n--max-syncs integer\n--max-per-group integer\n\
              --on-failure choices=stop,continue,replan\n--replans integer\n--max-duration string\n--until string\n\
@@ -177,9 +178,11 @@ fn options_of_hspace() {
                --spindle-use float\n--simulate string\n-m,--master host\n";
     hspace(&["--help-completion"]).code(0).stderr("").stdout(contains(own).and(contains(
         "\n--machine-readable choices=yes,no\n--max-cpu float\n-l,--max-length integer\n--min-disk float\n\
-         --standard-alloc string\n--tiered-alloc string\n--proof none\n-S,--save none\n--static-kvm-node-memory integer\n\
+         --standard-alloc string\n--tiered-alloc string\n--proof none\n--make-room string\n-C,--print-commands none\n-S,--save none\n--load-from string\n--load-preset choices=libvirt,node,process,recorded\n--load-query string\n--load-label string\n--load-pattern string\n--load-window string\n--load-quantile float\n--load-missing choices=median,zero,fail\n--load-credentials file\n--load-cacert file\n--static-kvm-node-memory integer\n\
          --time-limit float\n--weights string\n--json none\n--metrics none\n",
     )));
+    let last = "--static-kvm-node-memory integer\n--time-limit float\n--weights string\n--json none\n--metrics none\n";
+    hspace(&["--help-completion"]).code(0).stdout(contains(last));
     hspace(&["--sta"]).code(2).stdout("").stderr(contains("\n      --standard-alloc=STDSPEC  "));
     for (args, message) in [
         (
@@ -231,7 +234,7 @@ fn options_of_hroller() {
 #[test]
 fn options_of_hcheck() {
     let hcheck = |args: &[&str]| tool("hcheck", args);
-    let all = "-t,--text-data file\n--no-disk-moves none\n-U,--dynu-file file\n--ignore-dynu none\n-E,--evac-mode none\n\
+    let all = "-t,--text-data file\n--no-disk-moves none\n-U,--dynu-file file\n--ignore-dynu none\n--load-from string\n--load-preset choices=libvirt,node,process,recorded\n--load-query string\n--load-label string\n--load-pattern string\n--load-window string\n--load-quantile float\n--load-missing choices=median,zero,fail\n--load-credentials file\n--load-cacert file\n-E,--evac-mode none\n\
                --exclude-instances manyinstances\n--exclusion-tags string\n-I,--ialloc-src file\n\
                --no-instance-moves none\n-L,--luxi file\n--machine-readable choices=yes,no\n--max-cpu float\n\
                -l,--max-length integer\n--min-disk float\n-g,--min-gain float\n--min-gain-limit float\n\

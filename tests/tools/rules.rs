@@ -152,7 +152,15 @@ fn meeting(rule: Rule, placer: Placer) -> Option<Meeting> {
         },
         // tests/library/reserve.rs and tests/tools/reserve.rs
         Rule::JointReserve | Rule::GroupReserve => return None,
-        // Only Pacemaker clusters have it: crates/model/tests/model/kept_out.rs.
+        // Only hbal sets such limits, with --only-if: crates/search/src/steady/tests.rs.
+        Rule::UseLimit => return None,
+        // hspace counts instances, and harep has no such option.
+        Rule::KeptRoom => match placer {
+            Placer::Fill | Placer::Repair => Meeting::Never,
+            Placer::Offline | Placer::Redistribute => Meeting::Soft,
+            _ => Meeting::Heeded,
+        },
+        // Pacemaker's clusters have it, and hbal --no-return: crates/model/tests/model/kept_out.rs.
         Rule::KeptOut => return None,
         // No tool gives an instance a secondary node that its template does not need; see
         // crates/model/src/placement.rs.
@@ -160,7 +168,7 @@ fn meeting(rule: Rule, placer: Placer) -> Option<Meeting> {
     })
 }
 
-const RULES: [Rule; 21] = [
+const RULES: [Rule; 23] = [
     Rule::Memory,
     Rule::Disk,
     Rule::DiskReserve,
@@ -169,6 +177,7 @@ const RULES: [Rule; 21] = [
     Rule::Redundancy,
     Rule::JointReserve,
     Rule::GroupReserve,
+    Rule::KeptRoom,
     Rule::CpuRatio,
     Rule::ExclusionTag,
     Rule::MemoryForFailover,
@@ -182,6 +191,7 @@ const RULES: [Rule; 21] = [
     Rule::MigrationTags,
     Rule::Pool,
     Rule::KeptOut,
+    Rule::UseLimit,
 ];
 
 /// A node, by default with 16 GiB of memory and 90 GB of disk.
@@ -323,6 +333,8 @@ fn scene(rule: Rule, placer: Placer, closed: bool) -> (String, Mover) {
             (src.tags, mover.tags) = ("htools:pool:p", "htools:pool:p");
             dst.tags = either("htools:pool:q", "htools:pool:p");
         }
+        // Only dst has room for the instance of `--keep-room`.
+        Rule::KeptRoom => src.mem = 12288,
         Rule::PlannedMemory => others.push(planned(size(15000, 100), 1024, 1, "ext", 1)),
         Rule::PlannedCpuRatio => others.push(planned(100, 1024, size(32, 1), "ext", 1)),
         Rule::Disk => dst.disk = size(500, 90000),
@@ -420,6 +432,9 @@ fn arrives(directory: &Path, rule: Rule, placer: Placer, closed: bool) -> bool {
     }
     if matches!(rule, Rule::DiskReserve | Rule::PlannedDiskReserve) {
         command.arg("--min-disk=0.1");
+    }
+    if rule == Rule::KeptRoom {
+        command.arg(if closed { "--keep-room=15g,1c,ext" } else { "--keep-room=1g,1c,ext" });
     }
     if (rule, placer) == (Rule::Redundancy, Placer::Squeeze) {
         // Otherwise top would be freed.

@@ -3,6 +3,7 @@
 use super::group_reserve::GroupReserves;
 use super::index::{GroupIdx, InstanceIdx, NodeIdx};
 use super::instance::Instance;
+use super::kept_room::KeptRoom;
 use super::kinds::AllocPolicy;
 use super::node::{Ledger, Node};
 use super::policy::InstancePolicy;
@@ -62,6 +63,8 @@ pub struct Cluster {
     pub weights: Weights,
     /// Reserves of the groups for the loss of several nodes at once.
     pub group_reserves: GroupReserves,
+    /// Room for further instances that placement keeps.
+    pub kept_room: KeptRoom,
     /// Implausible values in the data, one line each. Results computed from them are doubtful.
     pub doubts: Vec<String>,
 }
@@ -89,6 +92,12 @@ pub struct Members {
 }
 
 impl Cluster {
+    /// Drops cached results after a change.
+    pub(super) fn forget_derived(&mut self) {
+        self.group_reserves.forget();
+        self.kept_room.forget();
+    }
+
     /// Tells if utilisation was measured; otherwise each instance counts 1.
     pub fn is_load_measured(&self) -> bool {
         self.instances.iter().any(|instance| instance.util != Utilisation::default())

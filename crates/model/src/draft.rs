@@ -85,8 +85,8 @@ impl Draft {
 
     /// Takes back all changes after `mark`, to the last bit.
     pub fn back_to(&mut self, mark: Mark) {
-        let Cluster { nodes, instances, group_reserves, .. } = &mut self.cluster;
-        group_reserves.forget();
+        self.cluster.forget_derived();
+        let Cluster { nodes, instances, .. } = &mut self.cluster;
         self.last_mark = mark;
         while self.changes.len() > mark.0 {
             match self.changes.pop() {
@@ -115,11 +115,16 @@ impl Draft {
 
     /// Takes nodes offline, or brings them online.
     pub fn set_offline(&mut self, nodes: &[NodeIdx], offline: bool) {
-        self.cluster.group_reserves.forget();
+        self.cluster.forget_derived();
         for node in nodes {
             let before = std::mem::replace(&mut self.cluster.nodes[node.get()].spec.offline, offline);
             self.note(|| Change::Offline(*node, before));
         }
+    }
+
+    /// Ends the promise of room for further instances, which is not taken back.
+    pub fn keep_no_room(&mut self) {
+        self.cluster.keep_room(None);
     }
 
     /// Pins instances to their nodes, or releases them.
@@ -132,7 +137,7 @@ impl Draft {
 
     /// Replaces a node's ledger and nothing else.
     pub fn set_ledger(&mut self, node: NodeIdx, ledger: Ledger) {
-        self.cluster.group_reserves.forget();
+        self.cluster.forget_derived();
         let before = std::mem::replace(&mut self.cluster.nodes[node.get()].state.ledger, ledger);
         self.note(|| Change::Ledger(node, before));
     }
@@ -144,7 +149,7 @@ impl Draft {
 
     /// Edits a node; `edit` must not change which instances are on it.
     pub fn edit_node(&mut self, node: NodeIdx, edit: impl FnOnce(&mut Node)) {
-        self.cluster.group_reserves.forget();
+        self.cluster.forget_derived();
         let there = &mut self.cluster.nodes[node.get()];
         let before = self.marked.then(|| Change::Node(Box::new(there.clone())));
         edit(there);
@@ -194,7 +199,7 @@ impl Draft {
         concerned.dedup();
         self.note_states(concerned.into_iter());
         self.note(|| Change::Located(instance, from, before));
-        self.cluster.group_reserves.forget();
+        self.cluster.forget_derived();
         for (node, ledger) in ledgers {
             self.cluster.nodes[node.get()].state.ledger = *ledger;
         }
@@ -235,7 +240,7 @@ impl Draft {
         let moved = self.cluster.instance(instance);
         let (node, tags, keys) = (moved.primary, moved.exclusion_tags.clone(), moved.keys.clone());
         self.note_states([node].into_iter());
-        self.cluster.group_reserves.forget();
+        self.cluster.forget_derived();
         let state = &mut self.cluster.nodes[node.get()].state;
         state.ledger = left;
         state.tag_count.add_tags(&tags, -1);
@@ -256,7 +261,7 @@ impl Draft {
     pub fn enter(&mut self, idx: InstanceIdx, instance: &Instance, place: &Place) {
         let at = place.placement;
         self.note_states(at.nodes());
-        self.cluster.group_reserves.forget();
+        self.cluster.forget_derived();
         let Cluster { nodes, instances, .. } = &mut self.cluster;
         nodes[at.primary.get()].state.ledger = place.primary;
         if let (Some(node), Some(ledger)) = (at.secondary, place.secondary) {

@@ -236,7 +236,7 @@ impl ReserveForInstance {
 impl Cluster {
     /// Makes strict placement keep memory for the loss of `losses` nodes at once; 1 (N+1) if not given.
     pub fn keep_reserve(&mut self, losses: Option<usize>) {
-        self.group_reserves.forget();
+        self.forget_derived();
         for node in &mut self.nodes {
             node.spec.joint_losses = losses.unwrap_or(1);
             node.update_joint();

@@ -18,6 +18,8 @@ pub enum Immobile {
     Template,
     /// Named by `--exclude-instances`.
     Excluded,
+    /// Moved a short time ago (`--cooldown`).
+    Cooldown,
     /// Not named by `--select-instances`.
     NotSelected,
     /// Its two nodes are in different groups.

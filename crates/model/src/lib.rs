@@ -19,6 +19,7 @@ mod group_reserve;
 mod index;
 mod instance;
 mod job_id;
+mod kept_room;
 pub mod key_tags;
 pub mod kinds;
 pub mod known_tags;
@@ -41,6 +42,7 @@ mod step;
 pub mod storage;
 mod tags;
 pub mod units;
+mod use_limits;
 mod utilisation;
 mod weights;
 
@@ -55,6 +57,7 @@ pub use group_reserve::{GroupReserve, GroupReserves, NodeStake, ReserveChange, R
 pub use index::{GroupIdx, InstanceIdx, NodeIdx, PoolIdx};
 pub use instance::{Disk, Immobile, Instance, InstanceDetails};
 pub use job_id::JobId;
+pub use kept_room::{ClusterRoom, KeptRoom, NodeRoom, RoomRequest, RoomSize, WantedRoom};
 pub use kinds::{AllocPolicy, DiskTemplate, EvacMode, Hypervisor, Mirroring, RunStatus, UnknownName};
 pub use node::{Ledger, Node, NodeSpec, NodeState, Outage, PolicyHealth};
 pub use node_reserve::{JointReserve, NodeReserve};
@@ -68,5 +71,6 @@ pub use storage::{
 };
 pub use tags::{ExclusionTags, Occurrences, TagId, TagSet, TagTable};
 pub use units::Mib;
+pub use use_limits::{NodeFigure, UseLimits};
 pub use utilisation::Utilisation;
 pub use weights::{WeightError, Weights};

@@ -10,6 +10,7 @@ use super::peers::PeerMap;
 use super::storage::DerivedPools;
 use super::tags::{Occurrences, TagId, TagSet};
 use super::units::{Mib, trunc_to_i64};
+use super::use_limits::UseLimits;
 use super::utilisation::Utilisation;
 
 /// Reason that a node is out of use.
@@ -49,6 +50,8 @@ pub struct NodeSpec {
     /// Number of other nodes whose loss at once strict placement provides memory for (`--keep-reserve`). 1 means N+1,
     /// which always counts.
     pub joint_losses: usize,
+    /// Limits of its use that the user has set.
+    pub limits: UseLimits,
     /// Physical CPUs.
     pub cpu_total: f64,
     /// Virtual CPUs used by the node's own operating system.

@@ -31,8 +31,12 @@ pub enum Rule {
     /// The group must have room for its instances on shared storage when several nodes are lost at once
     /// (`--keep-reserve`), or at least as much as before.
     GroupReserve,
+    /// The cluster must have the room for further instances that is kept (`--keep-room`), or at least as much as before.
+    KeptRoom,
     /// The policy's vCPU ratio.
     CpuRatio,
+    /// A limit of the node's use that the user has set (`--only-if`).
+    UseLimit,
     /// Another primary with the same exclusion tag.
     ExclusionTag,
     /// Unallocated memory must exceed what the instance reserves.
@@ -77,9 +81,9 @@ impl Rule {
             | Rule::NotMirrored
             | Rule::Pool => FailKind::Disk,
             Rule::Spindles | Rule::PlannedSpindles => FailKind::Spindles,
-            Rule::CpuRatio | Rule::PlannedCpuRatio => FailKind::Cpu,
+            Rule::CpuRatio | Rule::PlannedCpuRatio | Rule::UseLimit => FailKind::Cpu,
             Rule::ExclusionTag => FailKind::Tags,
-            Rule::GroupReserve => FailKind::N1,
+            Rule::GroupReserve | Rule::KeptRoom => FailKind::N1,
             Rule::MigrationTags => FailKind::Mig,
             Rule::KeptOut => FailKind::Tags,
         }
@@ -286,6 +290,7 @@ impl Ledger {
             (strict && memory && new.n1_fail && !self.n1_fail, Rule::Redundancy),
             (strict && memory && new.lacks_more_than(&self, spec), Rule::JointReserve),
             (strict && spec.exceeds_cpu_ratio(new.vcpus), Rule::CpuRatio),
+            (strict && spec.breaks_limit(&self, &new), Rule::UseLimit),
             (strict && tags.clash, Rule::ExclusionTag),
         ])?;
         if strict {
@@ -355,6 +360,7 @@ impl Ledger {
             (strict && memory && need >= new.mem_unallocated(spec), Rule::MemoryForFailover),
             (strict && memory && new.n1_fail && !self.n1_fail, Rule::Redundancy),
             (strict && memory && new.lacks_more_than(&self, spec), Rule::JointReserve),
+            (strict && spec.breaks_limit(&self, &new), Rule::UseLimit),
         ])?;
         if strict {
             new.check_planned_secondary(spec, need, memory)?;

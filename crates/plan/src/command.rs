@@ -237,6 +237,12 @@ pub const BALANCE_TITLE: &str = "\
 # different nodes; they may also be started side by side.
 ";
 
+/// Title of a script that makes room for further instances.
+pub const ROOM_TITLE: &str = "\
+# Carries out the moves that hspace planned to make room, in order. Jobs of one jobset
+# touch different nodes; they may also be started side by side.
+";
+
 /// Title of a script that moves instances between groups.
 pub const REGROUP_TITLE: &str = "\
 # Carries out the moves between node groups that hgroup planned, in order. Jobs of one

@@ -26,6 +26,7 @@ pub mod groups;
 pub mod health;
 mod limits;
 pub mod maintenance;
+pub mod make_room;
 pub mod moves;
 pub mod parallel;
 pub mod place;
@@ -33,6 +34,7 @@ pub mod repair;
 pub mod requests;
 pub mod rolling;
 pub mod squeeze;
+pub mod steady;
 pub mod why;
 
 pub use balance::tally::Tally;

@@ -6,10 +6,13 @@ mod put;
 
 pub(crate) use ends::Ends;
 
+use smallvec::SmallVec;
+
+use crate::place::kept_room::RoomNumbers;
 use htools_model::score::Touched;
 use htools_model::{
-    Cluster, Concession, DiskCheck, Draft, Instance, InstanceIdx, Ledger, Mib, Mirroring, Move, NodeIdx,
-    NodeSpec, Placement, ReserveChange, Rule, Step, Strictness, TagArrival,
+    Cluster, ClusterRoom, Concession, DiskCheck, Draft, Instance, InstanceIdx, Ledger, Mib, Mirroring, Move,
+    NodeIdx, NodeRoom, NodeSpec, Placement, ReserveChange, Rule, Step, Strictness, TagArrival,
 };
 
 /// Restrictions on moves from the command line.
@@ -285,10 +288,11 @@ impl<'a> Trial<'a> {
     /// # Errors
     /// The first rule that one of its steps breaks, and the node.
     pub fn run(&self, mv: Move) -> Result<Outcome<'a>, Refusal> {
-        if self.primary.spec.joint_losses <= 1 {
-            return self.run_alone(mv);
-        }
         let outcome = self.run_alone(mv)?;
+        self.keeps_room(&outcome)?;
+        if self.primary.spec.joint_losses <= 1 {
+            return Ok(outcome);
+        }
         let to = outcome.placement.primary;
         let is_bound = !(self.alone || self.soft || self.primary.spec.offline || to == self.instance.primary);
         let breaks = |change: ReserveChange| !change.is_allowed();
@@ -296,6 +300,28 @@ impl<'a> Trial<'a> {
             return Err(Refusal { node: to, rule: Rule::GroupReserve, role_is_primary: true });
         }
         Ok(outcome)
+    }
+
+    /// Checks the room for further instances after a move. Instances that leave a lost node need not keep any.
+    fn keeps_room(&self, outcome: &Outcome<'_>) -> Result<(), Refusal> {
+        let mut own =
+            [Some(self.primary.spec), self.mirror.as_ref().map(|m| m.side.spec)].into_iter().flatten();
+        let is_free = self.alone || self.soft || own.any(|spec| spec.offline);
+        let Some(room) = self.cluster.room().filter(|_| !is_free) else { return Ok(()) };
+        if room.allows(&room_changes(room, outcome)) {
+            return Ok(());
+        }
+        let Placement { primary, secondary } = outcome.placement;
+        let moved = Some(primary).filter(|node| *node != self.instance.primary);
+        let node = moved.or(secondary).unwrap_or(primary);
+        Err(Refusal { node, rule: Rule::KeptRoom, role_is_primary: node == primary })
+    }
+
+    /// Numbers of further instances that must fit after a move, and that do; `None` if no room is kept.
+    pub(crate) fn room_numbers(&self, mv: Move) -> Option<RoomNumbers> {
+        let room = self.cluster.room()?;
+        let outcome = self.run_alone(mv).ok()?;
+        Some(RoomNumbers { needed: room.count(), fitting: room.count_with(&room_changes(room, &outcome)) })
     }
 
     /// Change of the reserve of `to`'s group if the instance runs on that node.
@@ -473,6 +499,31 @@ impl<'a> Trial<'a> {
         let left = [p.touched(self.primary_left), s.side.touched(s.left)];
         Ok(self.outcome(mv, location, [left[0], left[1], t.touched(new_t), u.touched(new_u)]))
     }
+}
+
+/// The room of the nodes that a move touches.
+fn room_changes(
+    room: &ClusterRoom,
+    outcome: &Outcome<'_>,
+) -> SmallVec<[(NodeIdx, NodeRoom); Move::MOST_NODES]> {
+    let changes = outcome.touched().iter();
+    changes.map(|touched| (touched.spec.idx, room.node_room(touched.spec, &touched.after))).collect()
+}
+
+/// Performs a move that only its own nodes may refuse, as part of several that were checked together.
+///
+/// # Errors
+/// The refusal; the cluster is then unchanged.
+pub(crate) fn perform_alone(
+    draft: &mut Draft,
+    idx: InstanceIdx,
+    mv: Move,
+    rules: &MoveRules,
+) -> Result<(), Refusal> {
+    let outcome = Trial::new(draft, draft.instance(idx), rules).alone().run(mv)?;
+    let (to, location_score, ledgers) = (outcome.placement, outcome.location_score, outcome.ledgers());
+    draft.relocate(idx, to, location_score, &ledgers);
+    Ok(())
 }
 
 /// Performs a move.

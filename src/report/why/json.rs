@@ -37,7 +37,7 @@ impl AmountsView {
                 AmountsView::Tags { tags: tags.clone() }
             }
             Shortfall::Template(template) => AmountsView::Template { template: template.as_str() },
-            Shortfall::NoSecondary | Shortfall::KeptOut => return None,
+            Shortfall::NoSecondary | Shortfall::KeptOut | Shortfall::UseLimit => return None,
         })
     }
 }

@@ -47,6 +47,7 @@ fn name(cluster: &Cluster, node: NodeIdx) -> &str {
 pub(in crate::report) fn hold_words(hold: StayCause, cluster: &Cluster) -> Words {
     let (name, text) = match hold {
         StayCause::Immobile(Immobile::Template) => ("disk-template", "its disk template ties it to its node"),
+        StayCause::Immobile(Immobile::Cooldown) => ("cooldown", "it moved a short time ago (--cooldown)"),
         StayCause::Immobile(Immobile::Excluded) => ("excluded", "it is excluded (--exclude-instances)"),
         StayCause::Immobile(Immobile::NotSelected) => {
             ("not-selected", "it is not selected (--select-instances)")
@@ -201,7 +202,9 @@ pub(in crate::report) fn rule_name(rule: Rule) -> &'static str {
         Rule::Redundancy => "n+1",
         Rule::JointReserve => "keep-reserve",
         Rule::GroupReserve => "keep-reserve-group",
+        Rule::KeptRoom => "keep-room",
         Rule::CpuRatio => "vcpu-ratio",
+        Rule::UseLimit => "use-limit",
         Rule::ExclusionTag => "exclusion-tag",
         Rule::MemoryForFailover => "failover-memory",
         Rule::PlannedMemory => "planned-memory",
@@ -248,6 +251,11 @@ pub(in crate::report) fn failure_words(kind: FailKind) -> &'static str {
     }
 }
 
+/// What a policy does not accept, in words.
+pub(in crate::report) fn breach_text(breach: PolicyBreach) -> String {
+    shortfall_text(&Shortfall::from(breach))
+}
+
 /// The missing amounts, in words.
 fn shortfall_text(shortfall: &Shortfall) -> String {
     match shortfall {
@@ -259,6 +267,7 @@ fn shortfall_text(shortfall: &Shortfall) -> String {
         Shortfall::Migration(tags) => format!("migration tags not received there: {}", tags.join(", ")),
         Shortfall::Pools(pools) => format!("storage pools not reached from there: {}", pools.join(", ")),
         Shortfall::KeptOut => "a constraint of the cluster keeps it out".to_owned(),
+        Shortfall::UseLimit => "the node would rise above a limit of --only-if".to_owned(),
         Shortfall::NoSecondary => "the instance has no secondary node".to_owned(),
         Shortfall::Range { resource, unit, found, accepted: (min, max) } => {
             let found = found.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
@@ -295,6 +304,10 @@ pub(in crate::report) fn hindrance_words(why: &Hindrance, cluster: &Cluster) -> 
         Hindrance::Reserve(ref lack) => {
             let text = format!("the target reserve would be missing: {}", node_text(lack, cluster));
             Words::new("reserve", text).about(lack)
+        }
+        Hindrance::Room { needed, fitting } => {
+            let text = format!("room would be left for only {fitting} of {needed} further instances");
+            Words { missing: Some(needed - fitting), ..Words::new("keep-room", text) }
         }
         Hindrance::Redundancy(n) => of_node("n+1", n, "", " would fail N+1"),
         Hindrance::Worse(Deterioration::Exclusion { node, tag }) => {

@@ -6,9 +6,13 @@
 use crate::tools::cli::{OptionRow, Program};
 use crate::tools::options::affinity::AFFINITY;
 use crate::tools::options::catalogue::{
-    COLOUR, EFFORT, EXCLUSION_TAGS, IGNORE_DYNU, KEEP_RESERVE, MAX_CPU, MAX_LENGTH, MIN_DISK, MIN_GAIN,
-    MIN_GAIN_LIMIT, MIN_SCORE, NO_DISK_MOVES, NO_INSTANCE_MOVES, PRIORITY, REASON, STATIC_KVM_NODE_MEMORY,
-    SUMMARY, TIME_LIMIT,
+    COLOUR, EFFORT, EXCLUSION_TAGS, IGNORE_DYNU, KEEP_RESERVE, KEEP_ROOM, MAX_CPU, MAX_LENGTH, MIN_DISK,
+    MIN_GAIN, MIN_GAIN_LIMIT, MIN_SCORE, NO_DISK_MOVES, NO_INSTANCE_MOVES, PRIORITY, REASON,
+    STATIC_KVM_NODE_MEMORY, SUMMARY, TIME_LIMIT,
+};
+use crate::tools::options::measured::{
+    LOAD_CACERT, LOAD_CREDENTIALS, LOAD_FROM, LOAD_LABEL, LOAD_MISSING, LOAD_PATTERN, LOAD_PRESET,
+    LOAD_QUANTILE, LOAD_QUERY, LOAD_WINDOW,
 };
 use crate::tools::options::pace::{
     BANDWIDTH, MAX_DURATION, MAX_IN_PER_NODE, MAX_OUT_PER_NODE, MAX_PARALLEL, MAX_PER_GROUP, MAX_SYNCS,
@@ -31,8 +35,8 @@ pub(crate) enum KeyNeeds {
     Nothing,
     /// At least one of these options must be given.
     OneOf(&'static [&'static str]),
-    /// This option must not be given.
-    Without(&'static str),
+    /// None of these options may be given.
+    NoneOf(&'static [&'static str]),
 }
 
 pub(super) struct ConfigKey {
@@ -62,8 +66,14 @@ const fn of_tools(option: &'static dyn OptionRow) -> ConfigKey {
     ConfigKey { section: None, ..default(option) }
 }
 
+/// A key of measured load. The command line can name another source of load.
+const fn load(option: &'static dyn OptionRow) -> ConfigKey {
+    let needs = KeyNeeds::NoneOf(&["dynu-file", "mond", "ignore-dynu", "xml-file", "live"]);
+    ConfigKey { needs, ..default(option) }
+}
+
 /// All keys, in the order of the sample file.
-pub(super) static KEYS: [ConfigKey; 30] = [
+pub(super) static KEYS: [ConfigKey; 41] = [
     limit(&STREAM, RUN),
     limit(&MAX_PARALLEL, STREAMED),
     limit(&MAX_OUT_PER_NODE, STREAMED),
@@ -80,13 +90,24 @@ pub(super) static KEYS: [ConfigKey; 30] = [
     default(&MIN_GAIN_LIMIT),
     default(&MAX_CPU),
     default(&MIN_DISK),
-    ConfigKey { needs: KeyNeeds::Without("ignore-soft-errors"), ..default(&KEEP_RESERVE) },
-    ConfigKey { needs: KeyNeeds::Without("make-room"), ..default(&AFFINITY) },
+    ConfigKey { needs: KeyNeeds::NoneOf(&["ignore-soft-errors"]), ..default(&KEEP_RESERVE) },
+    ConfigKey { needs: KeyNeeds::NoneOf(&["ignore-soft-errors"]), ..default(&KEEP_ROOM) },
+    ConfigKey { needs: KeyNeeds::NoneOf(&["make-room"]), ..default(&AFFINITY) },
     default(&NO_DISK_MOVES),
     default(&NO_INSTANCE_MOVES),
     default(&EXCLUSION_TAGS),
     default(&IGNORE_DYNU),
     default(&STATIC_KVM_NODE_MEMORY),
+    load(&LOAD_FROM),
+    load(&LOAD_PRESET),
+    load(&LOAD_QUERY),
+    load(&LOAD_LABEL),
+    load(&LOAD_PATTERN),
+    load(&LOAD_WINDOW),
+    load(&LOAD_QUANTILE),
+    load(&LOAD_MISSING),
+    load(&LOAD_CREDENTIALS),
+    load(&LOAD_CACERT),
     ConfigKey { needs: KeyNeeds::OneOf(&["deep"]), ..default(&EFFORT) },
     ConfigKey { needs: RUN, ..default(&REASON) },
     default(&SUMMARY),

@@ -206,7 +206,7 @@ impl Configuration {
         }
         let is_met = |needs: KeyNeeds, also: &[&str]| match needs {
             KeyNeeds::Nothing => true,
-            KeyNeeds::Without(long) => !typed(long),
+            KeyNeeds::NoneOf(longs) => !longs.iter().any(|long| typed(long)),
             KeyNeeds::OneOf(longs) => {
                 let has = |long: &&str| spec.find(long).is_some();
                 longs.iter().any(|long| typed(long) || also.contains(long)) || !longs.iter().any(has)

@@ -1,7 +1,7 @@
 //! Parses a configuration file into settings and clusters, or lists its mistakes.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toml_edit::{Document, Item, Table, TableLike, Value};
 
@@ -145,6 +145,11 @@ impl ConfigReader<'_> {
         name: String,
     ) {
         let value = match argument(key.option, item) {
+            // Paths are relative to the folder of the file.
+            Ok(SettingValue::Text(text)) if matches!(key.option.kind, ArgumentKind::File) => {
+                let path = self.path.parent().unwrap_or(Path::new("")).join(text);
+                SettingValue::Path(path)
+            }
             Ok(value) => value,
             Err(wanted) => {
                 return self.problem(at, format!("{name}: expected {wanted}, found {}", kind(item)));
@@ -171,6 +176,7 @@ impl ConfigReader<'_> {
             SettingValue::Off => (false, None),
             SettingValue::On => (true, None),
             SettingValue::Text(text) => (true, Some(OsString::from(text))),
+            SettingValue::Path(path) => (true, Some(path.into_os_string())),
         };
         let given = Given::named(option, value);
         if let Err(error) = option.check(&given) {
@@ -293,6 +299,7 @@ enum SettingValue {
     Off,
     On,
     Text(String),
+    Path(PathBuf),
 }
 
 /// Converts a value to the argument of an option.

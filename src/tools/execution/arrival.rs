@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use super::read_again;
+use super::{history, read_again};
+use crate::execute::journal::Header;
 use crate::execute::{Ending, JobClient, Report};
+use crate::model::Cluster;
 use crate::model::shown::shown_name;
 use crate::plan::arrival::{MissingEffect, NodeFlags, PlannedEnd};
-use crate::plan::work::Work;
 use crate::tools::options::LoadOptions;
 use crate::tools::output::Output;
 
@@ -21,12 +22,13 @@ const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];
 const NAMED: usize = 10;
 
 /// Result of comparing the cluster with the plan's end after a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Confirmation {
     /// The run did not end in success, so nothing was compared.
     NotCompared,
-    /// The cluster is as planned in everything that the plan concerns.
-    AsPlanned,
+    /// The cluster is as planned in everything that the plan concerns. Carries the score of the plan's group, or of
+    /// all nodes.
+    AsPlanned(f64),
     /// The cluster differs from the plan.
     Differs(Vec<MissingEffect>),
     /// The cluster could not be read; carries the reason.
@@ -36,7 +38,7 @@ pub(crate) enum Confirmation {
 impl Confirmation {
     /// Compares the cluster with the end of the executed work.
     pub(crate) fn of(
-        work: &Work,
+        header: &Header,
         report: &Report,
         client: &mut dyn JobClient,
         load: &LoadOptions,
@@ -44,18 +46,28 @@ impl Confirmation {
         if report.ending != Ending::Done {
             return Confirmation::NotCompared;
         }
-        let end = PlannedEnd::of(work);
+        let end = PlannedEnd::of(&header.work);
         let mut pauses = PAUSES.iter();
         loop {
             let found = match missing_effects(&end, client, load) {
-                Ok(missing) if missing.is_empty() => return Confirmation::AsPlanned,
-                Ok(missing) => Confirmation::Differs(missing),
+                Ok((now, missing)) if missing.is_empty() => {
+                    return Confirmation::AsPlanned(history::score(&now, &header.group));
+                }
+                Ok((_, missing)) => Confirmation::Differs(missing),
                 Err(error) => Confirmation::Unknown(format!("{error:#}")),
             };
             match pauses.next() {
                 Some(pause) => thread::sleep(*pause),
                 None => return found,
             }
+        }
+    }
+
+    /// Score after the run, if the cluster is as planned.
+    pub(crate) fn score(&self) -> Option<f64> {
+        match self {
+            Confirmation::AsPlanned(score) => Some(*score),
+            _ => None,
         }
     }
 
@@ -72,7 +84,7 @@ impl Confirmation {
     /// If standard error cannot be written.
     pub(crate) fn tell(&self, output: &mut Output) -> anyhow::Result<Option<String>> {
         let missing = match self {
-            Confirmation::NotCompared | Confirmation::AsPlanned => return Ok(None),
+            Confirmation::NotCompared | Confirmation::AsPlanned(_) => return Ok(None),
             Confirmation::Unknown(why) => {
                 return Ok(Some(format!(
                     "all jobs succeeded, but the cluster could not be compared with the plan: {why}"
@@ -95,12 +107,13 @@ fn missing_effects(
     end: &PlannedEnd<'_>,
     client: &mut dyn JobClient,
     load: &LoadOptions,
-) -> anyhow::Result<Vec<MissingEffect>> {
+) -> anyhow::Result<(Cluster, Vec<MissingEffect>)> {
     let now = read_again(load)?;
     let mut flags: HashMap<String, NodeFlags> = HashMap::new();
     for node in end.nodes().filter(|name| now.nodes.iter().any(|node| node.spec.name == *name)) {
         let found = client.node_flags(node).with_context(|| format!("node '{}'", shown_name(node)))?;
         flags.insert(node.to_owned(), found);
     }
-    Ok(end.missing_effects(&now, &flags))
+    let missing = end.missing_effects(&now, &flags);
+    Ok((now, missing))
 }

@@ -19,6 +19,11 @@ use crate::input::local::check_ours;
 #[derive(Debug)]
 pub(crate) struct Lock(#[allow(dead_code, reason = "it is the open file that holds the lock")] File);
 
+/// Another process holds the lock.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct LockHeld(String);
+
 impl Lock {
     /// Takes the lock of a tool on a cluster. The lock file is in the user's state directory, so that a timer's run
     /// and a manual run use the same file. Without a state directory, the login session's runtime directory is used.
@@ -45,7 +50,9 @@ impl Lock {
         let mut file = open(&path).with_context(what)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => bail!(held(tool, cluster, &path, &mut file)),
+            Err(TryLockError::WouldBlock) => {
+                return Err(LockHeld(held(tool, cluster, &path, &mut file)).into());
+            }
             Err(TryLockError::Error(error)) => return Err(error).with_context(what),
         }
         // The process ID is for the message that a second run gets.

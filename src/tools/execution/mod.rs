@@ -5,6 +5,7 @@ mod arrival;
 mod cleanup;
 mod console;
 mod fresh;
+pub(super) mod history;
 mod lock;
 mod pace;
 mod place;
@@ -24,7 +25,7 @@ pub(super) use approved::ApprovedPlan;
 pub(super) use arrival::Confirmation;
 pub(super) use cleanup::tell as tell_cleanup;
 pub(super) use fresh::{crossing_violation, read_again, violation};
-pub(super) use lock::Lock;
+pub(super) use lock::{Lock, LockHeld};
 pub(super) use pace::{check as check_pace, never_replans, rates};
 pub(super) use place::{
     JournalName, check as check_journal, journal_path, state as state_directory, unwritable,
@@ -111,6 +112,8 @@ pub(super) struct ExecutionOrder {
     pub purpose: String,
     /// UUID of the node group.
     pub group: String,
+    /// Score before the first step, if known.
+    pub score: Option<f64>,
     pub work: Work,
 }
 
@@ -192,13 +195,15 @@ pub(super) fn carry_out(
     let terms = pace::terms(stage.context, &header.work)?;
     let name = JournalName { tool, cluster: &header.cluster.name, began: header.run.began };
     let path = journal_path(options.journal.as_deref(), stage.number, &name)?;
-    let mut console = Console::begin(&header.work, stage, output)?;
     let journal = Journal::create(&path, &header).with_context(|| place::unwritable(&path))?;
+    history::begin(&header, &path, order.score, output)?;
+    let mut console = Console::begin(&header.work, stage, output)?;
     console.note(&format!("Journal: {}", path.display()));
     let state = State::new(header.parts());
     let report = Runner::new(client, &mut console, &header, journal, state).with(terms).walk();
     console.finish(&report, &cleanup::lines(&header, &report, &path));
-    let arrival = Confirmation::of(&header.work, &report, client, stage.context.load);
+    let arrival = Confirmation::of(&header, &report, client, stage.context.load);
+    history::end(&header, &report, arrival.score(), output)?;
     Ok(FinishedRun { header, report, journal: path, arrival })
 }
 

@@ -10,7 +10,7 @@ use super::present::shown;
 use super::saving::{PlanToSave, save_plan};
 use super::{
     Consent, ExecutionContext, ExecutionOrder, FinishedRun, ask, carry_out, client, conclude, failures,
-    listen,
+    history, listen,
 };
 use crate::execute::journal::OnFailure;
 use crate::execute::{Ending, JobClient};
@@ -246,7 +246,8 @@ fn carry_out_and_replan(
     let replans = if execution.on_failure == Some(OnFailure::Replan) { execution.replans() } else { 0 };
     let (mut failed, mut told): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for number in 1.. {
-        let order = ExecutionOrder { purpose: plan.purpose, group: plan.group, work: plan.work };
+        let score = Some(history::score(&plan.before, &plan.group));
+        let order = ExecutionOrder { purpose: plan.purpose, group: plan.group, score, work: plan.work };
         let finished = carry_out(order, client, &context.stage(&signals, number), output)?;
         if finished.report.ending != Ending::Failed || number > replans {
             if finished.report.ending == Ending::Done && !told.is_empty() {

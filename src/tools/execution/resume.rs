@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow, bail};
 use super::console::Console;
 use super::{
     Confirmation, Consent, ExecutionContext, ExecutionStage, FinishedRun, check_resumed, cleanup, client,
-    conclude, consent, failures, listen, read_again, take_back, takes_jobs,
+    conclude, consent, failures, history, listen, read_again, take_back, takes_jobs,
 };
 use crate::execute::journal::{self, Header, Journal, OnFailure};
 use crate::execute::signals::Signals;
@@ -50,7 +50,7 @@ pub(crate) fn resume_with(
         output.error_line(&format!("All {} steps were done before", header.work.steps.len()))?;
         drop(journal);
         let report = Report::of(Ending::Done, &header.work, &state);
-        let finished = context.finished_now(header, report, path, client);
+        let finished = context.finished_now(header, report, path, client, output)?;
         return conclude(&finished, context.silent, output);
     }
     let goes_on = header.stream.is_some_and(|pace| pace.on_failure == OnFailure::Continue);
@@ -60,7 +60,7 @@ pub(crate) fn resume_with(
         drop(journal);
         let report = Report::of(Ending::Failed, &header.work, &state);
         cleanup::tell(&header, &report, path, output)?;
-        let finished = context.finished_now(header, report, path, client);
+        let finished = context.finished_now(header, report, path, client, output)?;
         let taken_back = context.take_back(&finished, client, output)?;
         return Err(anyhow!("{failed}{taken_back}").hint(new_plan(tool)));
     }
@@ -86,11 +86,12 @@ pub(crate) fn resume_with(
     };
     console.finish(&report, &cleanup::lines(&header, &report, path));
     if let Some(found) = found {
+        history::end(&header, &report, None, output)?;
         return Err(
             anyhow!("{tool}: the remaining steps no longer fit the cluster: {found}").hint(new_plan(tool))
         );
     }
-    let finished = context.finished_now(header, report, path, client);
+    let finished = context.finished_now(header, report, path, client, output)?;
     if finished.report.ending == Ending::Failed && context.takes_back {
         let stage = context.stage(&signals, 2);
         let taken_back = take_back(&finished, client, &stage, output)?;
@@ -134,9 +135,11 @@ impl ExecutionContext<'_> {
         report: Report,
         path: &Path,
         client: &mut dyn JobClient,
-    ) -> FinishedRun {
-        let arrival = Confirmation::of(&header.work, &report, client, self.load);
-        FinishedRun { header, report, journal: path.to_owned(), arrival }
+        output: &mut Output,
+    ) -> anyhow::Result<FinishedRun> {
+        let arrival = Confirmation::of(&header, &report, client, self.load);
+        history::end(&header, &report, arrival.score(), output)?;
+        Ok(FinishedRun { header, report, journal: path.to_owned(), arrival })
     }
 
     /// Settings of the command's run with this number, from 1.

@@ -18,7 +18,7 @@ use crate::tools::options::TypedOption;
 
 /// Options that decide the plan's content; a saved plan records these and no others. The user who applies the plan
 /// chooses the cluster, the credentials and the handling of the plan.
-const IN_PLANS: [&str; 100] = [
+const IN_PLANS: [&str; 114] = [
     "affinity-weight",
     "all",
     "all-groups",
@@ -53,6 +53,15 @@ const IN_PLANS: [&str; 100] = [
     "ignore-soft-errors",
     "initial-msav",
     "keep-reserve",
+    "keep-room",
+    "load-from",
+    "load-label",
+    "load-missing",
+    "load-pattern",
+    "load-preset",
+    "load-quantile",
+    "load-query",
+    "load-window",
     "mark",
     "max-cpu",
     "max-data",
@@ -78,16 +87,19 @@ const IN_PLANS: [&str; 100] = [
     "mond",
     "mond-data",
     "mond-xen",
+    "moves-per-day",
     "msav-steps",
     "no-capacity-checks",
     "no-disk-moves",
     "no-instance-moves",
     "no-reboot",
+    "no-return",
     "node-tags",
     "offline",
     "offline-maintenance",
     "on-failure",
     "one-step-only",
+    "only-if",
     "order",
     "overhead",
     "plan",
@@ -99,6 +111,7 @@ const IN_PLANS: [&str; 100] = [
     "replans",
     "restricted-migration",
     "return",
+    "rounds",
     "seed",
     "select-instances",
     "skip-master",
@@ -113,6 +126,7 @@ const IN_PLANS: [&str; 100] = [
     "target-resources",
     "tie",
     "until",
+    "until-below",
     "upgrade-order",
     "verify",
     "wait-for-operator",
@@ -211,7 +225,7 @@ mod tests {
     use crate::tools::TOOLS;
 
     /// Options of tools that save plans, but that a saved plan does not record.
-    const NOT_IN_PLANS: [&str; 80] = [
+    const NOT_IN_PLANS: [&str; 83] = [
         "arrivals",
         "colour",
         "commands",
@@ -227,6 +241,7 @@ mod tests {
         "health-command",
         "help",
         "help-completion",
+        "history",
         "ialloc-src",
         "insecure-http",
         "journal",
@@ -234,6 +249,8 @@ mod tests {
         "json-events",
         "lifetime",
         "live",
+        "load-cacert",
+        "load-credentials",
         "luxi",
         "master",
         "master-command",

@@ -26,6 +26,7 @@ pub(crate) fn take_back(
     let order = ExecutionOrder {
         purpose: format!("taking back what failed, by {}", stage.context.tool),
         group: finished.header.group.clone(),
+        score: None,
         work,
     };
     let undone = carry_out(order, client, stage, output)?;

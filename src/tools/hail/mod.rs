@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::cli::option::ArgumentKind::{File, ManyNodes};
 use super::cli::{Heading, OperandWords, OptionDef, Spec, Stop, example};
 use super::hint::Complaint;
+use super::kept_room;
 use super::options::affinity::*;
 use super::options::catalogue::*;
 use super::options::{LimitOptions, LoadOptions, OutputOptions, tool_options};
@@ -55,7 +56,7 @@ pub(crate) const SPEC: Spec<HailOptions> = Spec {
         &[TEXT_DATA, SIMULATE.of_ganeti(), VERBOSE, IGNORE_DYNU],
         &IGNORE_SOFT_ERRORS,
         &NO_CAPACITY_CHECKS,
-        &KEEP_RESERVE,
+        &[KEEP_RESERVE, KEEP_ROOM],
         &OptionDef::<HailOptions>::new(
             "restrict-allocation-to",
             "place new instances only on these nodes, whatever the request says",
@@ -139,6 +140,7 @@ pub(crate) fn run(options: HailOptions) -> anyhow::Result<ExitStatus> {
     ahead::files(&options.output, &["pre-ialloc", "post-ialloc"])?;
     let (mut cluster, request) = source::load_request(&options.request, &options.load, &mut output)?;
     cluster.keep_reserve(options.load.nodes.keep_reserve);
+    kept_room::keep(&mut cluster, options.load.nodes.keep_room)?;
     run::run(&options, primaries, cluster, request, &mut output)?;
     Ok(ExitStatus::Success)
 }

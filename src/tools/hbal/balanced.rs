@@ -13,11 +13,13 @@ use crate::report::balance::deep::text as deep;
 use crate::report::balance::metrics::BalanceFigures;
 use crate::report::balance::plan::json::EndingView;
 use crate::report::balance::prices::{PricedMove, cheapest_first, price_table};
+use crate::report::room::price_text;
 use crate::score::Components;
 use crate::search::Stopped;
 use crate::search::balance::InitialScore;
 use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 use crate::search::balance::price::prices_of_placements;
+use crate::tools::output::Recording;
 
 /// A group after its search.
 pub(super) struct Balanced {
@@ -43,6 +45,8 @@ pub(super) struct Balanced {
     pub prices: Vec<Option<f64>>,
     /// Prices of the moves of the chosen placement with `--pareto`, the cheapest first, if they are shown.
     pub priced_moves: Vec<PricedMove>,
+    /// The score that would be reached if no room were kept for further instances; none if none is kept.
+    pub without_room: Option<f64>,
     totals: (Mib, Mib),
 }
 
@@ -124,6 +128,7 @@ pub(super) fn begin(
         deep: None,
         prices: Vec::new(),
         priced_moves: Vec::new(),
+        without_room: None,
         totals,
         scope,
     })
@@ -148,8 +153,12 @@ pub(super) fn search_group(
     watch: &BalanceWatch<'_>,
     text: &mut Text<'_>,
 ) -> anyhow::Result<Balanced> {
+    let free = without_room(cluster);
     let Searched { steps, last, stopped, deep, prices } =
         search(options, cluster, &balanced.scope, watch, text)?;
+    if let Some(free) = free.filter(|_| stopped.is_none()) {
+        balanced.without_room = score_without_room(options, free, &balanced.scope, watch, text)?;
+    }
     balanced.last = last;
     balanced.jobsets = jobsets(cluster, &steps);
     balanced.ending = if steps.is_empty() { EndingView::NoSolution } else { EndingView::Improved };
@@ -159,6 +168,31 @@ pub(super) fn search_group(
     balanced.priced_moves = balanced.chosen_moves(options, cluster);
     balanced.report(options, cluster, text)?;
     Ok(balanced)
+}
+
+/// A copy of the cluster in which no room is kept; none if none is anyway.
+fn without_room(cluster: &Cluster) -> Option<Draft> {
+    cluster.wanted_room().map(|_| {
+        let mut free = cluster.clone();
+        free.keep_room(None);
+        Draft::from(free)
+    })
+}
+
+/// The score that the same search reaches where no room is kept; none if it has to end early.
+fn score_without_room(
+    options: &HbalOptions,
+    mut free: Draft,
+    scope: &BalancedScope,
+    watch: &BalanceWatch<'_>,
+    text: &Text<'_>,
+) -> anyhow::Result<Option<f64>> {
+    let discarded = Recording::shown(false);
+    let mut output = discarded.output();
+    let mut silent = Text { output: &mut output, json: true, cib: text.cib };
+    let watch = BalanceWatch { shown: false, ..*watch };
+    let found = search(options, &mut free, scope, &watch, &mut silent)?;
+    Ok(Some(found.last.score()).filter(|_| found.stopped.is_none()))
 }
 
 impl Balanced {
@@ -233,6 +267,9 @@ impl Balanced {
         }
         if level >= 1 {
             text.line(format!("Solution length={}", self.steps.len()))?;
+        }
+        if let Some(without) = self.without_room.filter(|_| level >= 1) {
+            text.line(price_text(last, without))?;
         }
         if let Some(plan) = &self.deep {
             deep::conclusion(plan, cluster).iter().try_for_each(|line| text.line(line))?;

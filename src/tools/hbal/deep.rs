@@ -19,6 +19,7 @@ pub(super) fn check(options: &HbalOptions) -> anyhow::Result<()> {
         ("merge", options.merge),
         ("deep", options.is_deep()),
         ("repair-only", options.repair_only),
+        ("until-below", options.steady.until_below),
         ("evacuate", !options.emptied.is_empty()),
     ];
     one_form(&goals)?;
@@ -30,7 +31,9 @@ pub(super) fn check(options: &HbalOptions) -> anyhow::Result<()> {
     }
     if goals.iter().all(|(_, given)| !given) {
         let concessions = ["allow-interruptions", "allow-overcommit-during-migration"];
-        options.output.refuse(&concessions, "needs --deep, --merge, --repair-only or --evacuate")?;
+        options
+            .output
+            .refuse(&concessions, "needs --deep, --merge, --repair-only, --until-below or --evacuate")?;
     }
     ensure!(options.pareto || !options.svg, "option --svg needs --pareto");
     let several = options.worst_group || options.all_groups;
@@ -60,6 +63,9 @@ pub(super) fn goal(
 ) -> anyhow::Result<Option<DeepGoal>> {
     if options.repair_only {
         return Ok(Some(DeepGoal::Repair));
+    }
+    if options.steady.until_below {
+        return Ok(Some(DeepGoal::Relieve));
     }
     if !options.emptied.is_empty() {
         let emptied = emptied(options, cluster)?;

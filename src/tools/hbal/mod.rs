@@ -9,9 +9,14 @@ mod run;
 mod scope;
 mod search;
 mod several;
+mod steady;
 mod views;
 mod without;
 
+use std::ops::ControlFlow;
+
+use self::steady::{STEADY, SteadyOptions, SteadyRun, Verdict};
+use self::views::print_document;
 use super::cli::option::ArgumentKind;
 use super::cli::{Heading, OptionDef, Spec, example};
 use super::metrics::{by_status, metered};
@@ -56,6 +61,7 @@ pub(crate) struct HbalOptions {
     pub merge: bool,
     /// `--evacuate`: the nodes, as typed.
     pub emptied: Vec<String>,
+    pub steady: SteadyOptions,
 }
 
 tool_options!(HbalOptions {
@@ -120,7 +126,7 @@ pub(crate) const SPEC: Spec<HbalOptions> = Spec {
         &MAX_LENGTH,
         &[VERBOSE, QUIET, OFFLINE, STATIC_KVM_NODE_MEMORY],
         &MIN_SCORE,
-        &[MAX_CPU, MIN_DISK, KEEP_RESERVE],
+        &[MAX_CPU, MIN_DISK, KEEP_RESERVE, KEEP_ROOM],
         &[MIN_GAIN, MIN_GAIN_LIMIT],
         &NO_DISK_MOVES,
         &SELECT_INSTANCES,
@@ -209,6 +215,7 @@ pub(crate) const SPEC: Spec<HbalOptions> = Spec {
         )
         .more("With the same options. The next instance leaves the node then.")
         .under(Heading::Limits),
+        &STEADY,
         &TIME_LIMIT,
         &[YES, JOURNAL, RESUME, JSON_EVENTS, PRINT_PLAN, SAVE_PLAN],
         &STREAMING,
@@ -239,6 +246,7 @@ fn balance_or_resume(options: &HbalOptions, output: &mut Output) -> anyhow::Resu
         // before the cluster is read
         run::Groups::of(options)?;
         deep::check(options)?;
+        steady::check(options)?;
         // neither makes a plan
         let others = [("explain", !options.explain.is_empty()), ("pareto", options.pareto)];
         others
@@ -260,7 +268,11 @@ fn balance_or_resume(options: &HbalOptions, output: &mut Output) -> anyhow::Resu
         match (options.explain.is_empty(), cib) {
             (true, None) => balance(options, cluster, None, output),
             (true, Some(cib)) => balance_pacemaker(options, cluster, &cib, output),
-            (false, _) => explain::run(options, cluster, output),
+            (false, _) => {
+                let mut cluster = cluster;
+                SteadyRun::of(options, output)?.prepare(options, &mut cluster);
+                explain::run(options, cluster, output)
+            }
         }
     }?;
     output.flush()?;
@@ -274,7 +286,23 @@ fn balance(
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     let (options, cluster) = without::steps_left_out(options, cluster, output)?;
-    let plan = |cluster, output: &mut Output| run::run(&options, cluster, cib, output);
+    let past = SteadyRun::of(&options, output)?;
+    let Some(_turn) = past.turn(&options, output)? else { return Ok(ExitStatus::Success) };
+    let mut decided: Option<HbalOptions> = None;
+    let plan = |mut cluster: Cluster, output: &mut Output| {
+        past.prepare(&options, &mut cluster);
+        let acting = match &decided {
+            Some(acting) => acting,
+            None => match run::decide(&options, &past, &cluster, output)? {
+                Verdict::Act(acting) => decided.insert(*acting),
+                Verdict::Leave(status) => {
+                    print_document(run::left_document(&options, &cluster), output)?;
+                    return Ok(ControlFlow::Break(status));
+                }
+            },
+        };
+        run::run(acting, cluster, cib, output)
+    };
     execution::plan_and_execute(&execute::context(&options), cluster, plan, output)
 }
 

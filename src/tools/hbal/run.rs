@@ -9,6 +9,7 @@ use super::execute::proposed;
 use super::page::HbalPage;
 use super::scope::BalancedScope;
 use super::search::BalanceWatch;
+use super::steady::{SteadyOptions, SteadyRun, Verdict};
 use super::views::{Text, give_commands, print_document, save_balanced, summarize, wants_summary};
 use super::{ExitStatus, HbalOptions, deep, page, several};
 use crate::load::merge::apply_node_options;
@@ -25,6 +26,7 @@ use crate::report::{self, debug};
 use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 use crate::tools::execution::Planned;
 use crate::tools::interrupts::Interruptible;
+use crate::tools::kept_room;
 use crate::tools::output::Output;
 use crate::tools::pacemaker::{CibOrigin, step_commands};
 use crate::tools::save::{self, save};
@@ -75,6 +77,11 @@ pub(super) fn run(
     // The saved state is the cluster as it was read.
     let as_read = options.output.save.as_ref().map(|prefix| (prefix, whole_cluster_text(&cluster)));
     apply_node_options(&mut cluster, &options.load.nodes)?;
+    kept_room::check(&cluster)?;
+    kept_room::warn(&cluster, level, text.output)?;
+    if groups == Groups::All {
+        cluster.keep_room_by_group();
+    }
     let cluster = &mut Draft::from(cluster);
     if cluster.instances.is_empty() {
         text.line("Cluster is empty, exiting.")?;
@@ -96,6 +103,27 @@ pub(super) fn run(
     }
 }
 
+/// Decides whether a run acts at all. Without a group, the plan tells what is wrong.
+///
+/// # Errors
+/// If standard error cannot be written.
+pub(super) fn decide(
+    options: &HbalOptions,
+    past: &SteadyRun,
+    cluster: &Cluster,
+    output: &mut Output,
+) -> anyhow::Result<Verdict> {
+    let act = || Ok(Verdict::Act(Box::new(options.clone())));
+    let SteadyOptions { condition, moves_per_day, .. } = &options.steady;
+    if condition.is_none() && moves_per_day.is_none() {
+        return act();
+    }
+    match group::select(cluster, options.limits.group.as_deref(), output)? {
+        Some(group) => past.decide(options, cluster, group, output),
+        None => Ok(Verdict::Leave(ExitStatus::Failure)),
+    }
+}
+
 /// Balances one group of the cluster.
 fn one(options: &HbalOptions, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Result<Planned> {
     let of_nodes = deep::group(options, cluster)?.filter(|_| options.limits.group.is_none());
@@ -111,7 +139,8 @@ fn one(options: &HbalOptions, cluster: &mut Draft, mut text: Text<'_>) -> anyhow
     let is_summed_up = wants_summary(options, &text);
     let is_shown = is_summed_up || options.output.report.is_some();
     let moment = is_shown.then(|| Moment::of(cluster, cluster.nodes_of(group)));
-    let before = (options.execution.wants_work() || moment.is_some()).then(|| Cluster::clone(cluster));
+    let before = (options.execution.wants_work() || moment.is_some() || options.steady.until_below)
+        .then(|| Cluster::clone(cluster));
     let found = {
         // After the search, an interrupt ends the program again.
         let deadline = Interruptible::begin(options.limits.time_limit)?;
@@ -129,6 +158,9 @@ fn one(options: &HbalOptions, cluster: &mut Draft, mut text: Text<'_>) -> anyhow
         let content = || cluster_text(cluster, &scope.nodes, &scope.instances);
         save_balanced(options, save::save_group, content, text.output)?;
         found.show_final(options, cluster, &mut text)?;
+    }
+    if let Some(before) = before.as_ref().filter(|_| options.steady.until_below) {
+        SteadyRun::tell_fewest(options, before, group, found.steps.len(), text.output)?;
     }
     if let Some((moment, before)) = moment.zip(before.as_ref()) {
         let moments = [
@@ -202,6 +234,12 @@ fn empty_document(options: &HbalOptions, cluster: &Cluster) -> Option<Printout> 
         let state = ClusterView::whole(cluster);
         Printout::of(PlanDocument::new(EndingView::Empty, state))
     };
+    options.output.json.then(document)
+}
+
+/// The JSON document of a cluster that is left as it is, with `--json`.
+pub(super) fn left_document(options: &HbalOptions, cluster: &Cluster) -> Option<Printout> {
+    let document = || Printout::of(PlanDocument::new(EndingView::NotNow, ClusterView::whole(cluster)));
     options.output.json.then(document)
 }
 

@@ -10,12 +10,10 @@ use super::deep::goal;
 use super::scope::BalancedScope;
 use super::views::Text;
 use crate::model::number::counted;
-use crate::model::{Cluster, Draft, InstanceIdx, NodeIdx, Placement, Step};
-use crate::plan::command::notation;
-use crate::report::balance::components::score;
+use crate::model::{Cluster, Draft, Step};
 use crate::report::balance::deep::text::conceded;
+use crate::report::balance::plan::columns::StepColumns;
 use crate::report::balance::prices::{PRICE_LEGEND, price_text};
-use crate::report::form::table::Align;
 use crate::score::{Board, Components};
 use crate::search::balance::deep;
 use crate::search::balance::deep::headway::{DeepWatch, SearchProgress};
@@ -73,7 +71,7 @@ fn deep_search(
     watch: &BalanceWatch<'_>,
     text: &mut Text<'_>,
 ) -> anyhow::Result<Searched> {
-    let columns = Columns::of(cluster, &scope.nodes, &scope.instances);
+    let columns = StepColumns::of(cluster, &scope.nodes, &scope.instances);
     let headway = Arc::new(SearchProgress::default());
     let progress = if watch.shown { Progress::of_deep(Arc::clone(&headway)) } else { Progress::hidden() };
     let (nodes, balance, seen) =
@@ -87,7 +85,7 @@ fn deep_search(
     };
     drop(progress);
     let prices = wanted_prices(options, cluster, &found.ordered.steps);
-    columns.print(options, cluster, &found.ordered.steps, &prices, text)?;
+    print_steps(&columns, options, cluster, &found.ordered.steps, &prices, text)?;
     if let Some(stopped) = found.stopped {
         text.output.error_line(&early_end(stopped, found.ordered.steps.len()))?;
     }
@@ -103,7 +101,7 @@ fn step_by_step(
     watch: &BalanceWatch<'_>,
     text: &mut Text<'_>,
 ) -> anyhow::Result<Searched> {
-    let columns = Columns::of(cluster, &scope.nodes, &scope.instances);
+    let columns = StepColumns::of(cluster, &scope.nodes, &scope.instances);
     let began = Instant::now();
     let mut progress = if watch.shown { Progress::start() } else { Progress::hidden() };
     let before = options.merge.then(|| Cluster::clone(cluster));
@@ -114,7 +112,7 @@ fn step_by_step(
             // Merging may replace these steps, and prices are known at the end.
             return Ok(());
         }
-        let line = columns.line(balancer.cluster(), steps.len(), step, None);
+        let line = columns.line(balancer.cluster(), steps.len(), step, "");
         progress.with_line_hidden(|| {
             text.line(line)?;
             // The reader should see each step as it is found.
@@ -139,7 +137,7 @@ fn step_by_step(
     }
     found.prices = wanted_prices(options, cluster, &found.steps);
     if options.merge || options.prices {
-        columns.print(options, cluster, &found.steps, &found.prices, text)?;
+        print_steps(&columns, options, cluster, &found.steps, &found.prices, text)?;
     }
     if found.steps.len() < count {
         text.line(format!("Merged {} into {}", counted(count, "step"), found.steps.len()))?;
@@ -174,52 +172,21 @@ fn merge(
     Ok(Searched { steps, last: Board::new(cluster, &scope.nodes).components(), ..found })
 }
 
-/// Column widths in the lines of the steps.
-struct Columns {
-    instance: usize,
-    nodes: usize,
-}
-
-impl Columns {
-    fn of(cluster: &Cluster, nodes: &[NodeIdx], instances: &[InstanceIdx]) -> Columns {
-        let width = |name: &str| name.chars().count();
-        let instance = instances.iter().map(|i| width(cluster.instance(*i).alias())).max();
-        let node = nodes.iter().map(|n| width(cluster.node(*n).spec.alias())).max();
-        Columns { instance: instance.unwrap_or(0), nodes: 2 * node.unwrap_or(0) + 1 }
+/// Prints all steps, with their prices if the options ask for them.
+fn print_steps(
+    columns: &StepColumns,
+    options: &HbalOptions,
+    cluster: &Cluster,
+    steps: &[Step],
+    prices: &[Option<f64>],
+    text: &mut Text<'_>,
+) -> anyhow::Result<()> {
+    let prices: &[Option<f64>] = if options.prices { prices } else { &[] };
+    for (at, step) in steps.iter().enumerate() {
+        let price = prices.get(at).map(|price| format!(" price={:<11}", price_text(*price)));
+        text.line(columns.line(cluster, at + 1, step, &price.unwrap_or_default()))?;
     }
-
-    /// Prints all steps, with their prices if the options ask for them.
-    fn print(
-        &self,
-        options: &HbalOptions,
-        cluster: &Cluster,
-        steps: &[Step],
-        prices: &[Option<f64>],
-        text: &mut Text<'_>,
-    ) -> anyhow::Result<()> {
-        let prices: &[Option<f64>] = if options.prices { prices } else { &[] };
-        for (at, step) in steps.iter().enumerate() {
-            text.line(self.line(cluster, at + 1, step, prices.get(at)))?;
-        }
-        if prices.is_empty() { Ok(()) } else { text.line(PRICE_LEGEND) }
-    }
-
-    fn line(&self, cluster: &Cluster, number: usize, step: &Step, price: Option<&Option<f64>>) -> String {
-        let alias = |n: NodeIdx| cluster.node(n).spec.alias();
-        let nodes = |p: Placement| match p.secondary {
-            Some(s) => format!("{}:{}", alias(p.primary), alias(s)),
-            None => alias(p.primary).to_owned(),
-        };
-        let price = price.map(|price| format!(" price={:<11}", price_text(*price))).unwrap_or_default();
-        format!(
-            "  {number:3}. {} {} => {} {:>12}{price} a={}",
-            Align::Left.pad(cluster.instance(step.instance).alias(), self.instance),
-            Align::Left.pad(&nodes(step.from), self.nodes),
-            Align::Left.pad(&nodes(step.to), self.nodes),
-            score(step.score),
-            notation(cluster, step.mv)
-        )
-    }
+    if prices.is_empty() { Ok(()) } else { text.line(PRICE_LEGEND) }
 }
 
 fn early_end(stopped: Stopped, steps: usize) -> String {

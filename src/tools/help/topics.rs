@@ -32,6 +32,8 @@ topics! {
     "execution" "docs/execution.md",
     "maintenance" "docs/maintenance.md",
     "monitoring" "docs/monitoring.md",
+    "steady" "docs/steady.md",
+    "load" "docs/load.md",
     "reports" "docs/reports.md",
     "groups" "docs/groups.md",
     "placing" "docs/placing.md",

@@ -159,6 +159,7 @@ pub(crate) const SPEC: Spec<HgroupOptions> = Spec {
         &MAX_LENGTH.says("plan at most N moves; negative: no limit").only(PLANS),
         &TIME_LIMIT.says("end the search after SECONDS, with what was found").only(PLANS),
         &NO_CAPACITY_CHECKS.only(PLANS),
+        &KEEP_ROOM.only(PLANS),
         &[PRINT_COMMANDS.only(PLANS), SAVE.only(PLANS), PRINT_NODES],
         &[OFFLINE, MAX_CPU, MIN_DISK, SELECT_INSTANCES, EXCLUDE_INSTANCES, EXCLUSION_TAGS, DYNU_FILE],
         &[IGNORE_DYNU, MOND, MOND_DATA, MOND_XEN, EXIT_ON_MISSING_MOND_DATA, STATIC_KVM_NODE_MEMORY],

@@ -34,6 +34,7 @@ use crate::search::groups::status::GroupsStatus;
 use crate::search::{Deadline, Stopped};
 use crate::tools::execution::{Planned, plan_and_execute};
 use crate::tools::interrupts::Interruptible;
+use crate::tools::kept_room;
 use crate::tools::options::CommandTarget;
 use crate::tools::output::Output;
 use crate::tools::progress::Progress;
@@ -49,6 +50,8 @@ pub(super) fn run(
     // The saved state is the cluster as it was read.
     save_cluster(options.output.save.as_deref(), "original", "before hgroup run", &cluster, output)?;
     apply_node_options(&mut cluster, &options.load.nodes)?;
+    kept_room::check(&cluster)?;
+    kept_room::warn(&cluster, options.load.verbosity, output)?;
     if options.command == GroupCommand::Status {
         return status(options, &cluster, output);
     }

@@ -9,19 +9,19 @@ use super::need::KnownNeed;
 use super::options::{MaintainOptions, RebootBy};
 use super::site::Site;
 use super::{ExitStatus, HrollerOptions, PURPOSE, SPEC, question};
-use crate::execute::JobClient;
 use crate::execute::journal::{self, Header, Journal, JournalForm, OnFailure, Read, StreamPace};
 use crate::execute::maintenance::{
     AfterFailure, BatchRules, MaintenanceEnd, MaintenanceRun, MaintenanceTerms, NodeCommands, NodeStage,
 };
+use crate::execute::{JobClient, Report};
 use crate::model::{Cluster, NodeIdx};
 use crate::plan::maintenance::{Batch, NodeMark, NodeTreatment, NodeWork, Strays};
 use crate::plan::names::Impossible;
 use crate::plan::work::{Boots, Work};
 use crate::search::rolling::Part;
 use crate::tools::execution::{
-    self, Consent, ExecutionContext, JournalName, Lock, check_resumed, consent, journal_path, listen, rates,
-    tell_cut_off, unwritable, violation,
+    self, Consent, ExecutionContext, JournalName, Lock, check_resumed, consent, history, journal_path,
+    listen, rates, tell_cut_off, unwritable, violation,
 };
 use crate::tools::hint::WithHint;
 use crate::tools::output::Output;
@@ -237,6 +237,9 @@ fn run(
         bail!("{}: the journal is not of a maintenance", path.display());
     };
     let (end, read) = run.carry_out();
+    history::begin(&read.header, path, None, output)?;
+    let report = Report::of(end.ending.clone(), &read.header.work, &read.state);
+    history::end(&read.header, &report, None, output)?;
     let began = read.header.run.began;
     output.figures(|sheet| crate::report::rolling::metrics::tell(sheet, &end.progress, began));
     conclude(&end, path, context.silent, output)

@@ -4,6 +4,7 @@
 //! negative number the tiered allocation places nothing, and the standard allocation has no limit.
 
 pub(in crate::tools) mod request;
+mod room;
 mod run;
 
 use super::cli::option::ArgumentKind::{Choices, Float, Text};
@@ -19,7 +20,7 @@ use super::{ExitStatus, ahead, pacemaker};
 use crate::load::merge::apply_node_options;
 use crate::load::number::parse_int;
 use crate::load::units::parse_size;
-use crate::model::DiskTemplate;
+use crate::model::{DiskTemplate, RoomRequest};
 use crate::search::BalanceOptions;
 use crate::search::fill::Size;
 
@@ -40,6 +41,8 @@ pub(crate) struct HspaceOptions {
     pub standard: Option<Size>,
     /// Bound the number of instances of the standard allocation.
     pub proof: bool,
+    /// `--make-room`
+    pub make_room: Option<RoomRequest>,
     /// `--tiered-alloc`; none for the largest sizes of the cluster's policy.
     pub tiered: Option<Size>,
 }
@@ -55,6 +58,7 @@ pub(crate) const SPEC: Spec<HspaceOptions> = Spec {
         example("hspace -L", "count how many more instances fit"),
         example("hspace -L --standard-alloc 40g,4g,2", "count instances of this size"),
         example("hspace --simulate p,20,2t,128g,32", "count for a cluster that is planned"),
+        example("hspace -L --make-room 64g,16c,x2 -C", "show how to make room for two instances"),
     ],
     options: &[
         &PRINT_NODES,
@@ -114,6 +118,17 @@ pub(crate) const SPEC: Spec<HspaceOptions> = Spec {
             "No placement holds more, whatever its order; the present instances stay where they are. \
              The gap is the share of this bound that was not placed. The bound ignores --max-length.",
         ),
+        &OptionDef::<HspaceOptions>::addition(
+            "make-room",
+            "find the fewest moves that make room, such as for 64g,16c,x2",
+        )
+        .more(
+            "ROOM is MEMORY[,DISKd][,VCPUSc][,TEMPLATE][,xN], as for hbal --keep-room. Nothing is counted \
+             then. The exit status is 1 if the room cannot be made.",
+        )
+        .common()
+        .takes("ROOM", Text, |o, g| room(g).map(|room| o.make_room = Some(room))),
+        &PRINT_COMMANDS.says("with --make-room, show the commands, or write them to FILE").added(),
         &SAVE.says("save the cluster after each allocation, as files that begin with FILE"),
         &MEASURED,
         &STATIC_KVM_NODE_MEMORY,
@@ -134,10 +149,15 @@ pub(crate) fn run(options: HspaceOptions) -> anyhow::Result<ExitStatus> {
 fn estimate(options: &HspaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     one_form(&[("json", options.output.json), ("machine-readable", options.output.machine_readable)])?;
     pacemaker::check(&options.cib, &options.load, None, &options.output)?;
-    ahead::files(&options.output, &["tiered", "standard"])?;
+    let saved: &[&str] = if options.make_room.is_some() { &["roomy"] } else { &["tiered", "standard"] };
+    ahead::files(&options.output, saved)?;
+    room::check(options)?;
     let mut cluster = pacemaker::load(&options.load, &options.cib, ClusterUse::Looking, output)?.cluster;
     apply_node_options(&mut cluster, &options.load.nodes)?;
-    let result = run::run(options, &cluster, output);
+    let result = match options.make_room {
+        Some(request) => room::run(options, cluster, request, output),
+        None => run::run(options, &cluster, output),
+    };
     // output before an error must not be lost
     output.flush()?;
     result

@@ -17,6 +17,7 @@ use self::planning::Planning;
 use super::cli::option::ArgumentKind::{File, Float, Integer, Text};
 use super::cli::value::shown_time;
 use super::cli::{Given, Heading, OptionDef, Spec, ValueError, example};
+use super::kept_room;
 use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
 use super::options::measured::MEASURED;
@@ -108,6 +109,7 @@ pub(crate) const SPEC: Spec<HsqueezeOptions> = Spec {
         ).more("TIME is such as 90m, 6h or 2d.").under(Heading::Limits)
         .takes("TIME", Text, |o, g| g.time().map(|time| o.cooldown = time))
         .default(|o| shown_time(o.cooldown)),
+        &KEEP_ROOM.more("ROOM is as for hbal. No node is powered down if less room would be left."),
         &NO_CAPACITY_CHECKS
             .says("skip the check that each node can be emptied (global N+1)").more("hsqueeze then accepts that a node cannot be emptied, now or when the reserve is used.")
             .added(),
@@ -196,8 +198,10 @@ fn plan_or_resume(options: &HsqueezeOptions, output: &mut Output) -> anyhow::Res
     }
     ahead::files(&options.output, &["original", "squeezed"])?;
     let access = on_ganeti.then(|| execute::access(options)).transpose()?;
-    let LoadedCluster { cluster, cib } =
+    let LoadedCluster { mut cluster, cib } =
         pacemaker::load(&options.load, &options.cib, ClusterUse::Emptying, output)?;
+    kept_room::keep(&mut cluster, options.load.nodes.keep_room)?;
+    kept_room::warn(&cluster, options.load.verbosity, output)?;
     run::warn_of_reserves(options, output)?;
     let result = run::run(&planning, access, &cluster, cib.as_ref(), output);
     // output before an error must not be lost

@@ -21,7 +21,7 @@ use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
 use crate::tools::ExitStatus;
 use crate::tools::execution::{
     Confirmation, ExecutionContext, ExecutionOrder, ExecutionStage, FinishedRun, Planner, carry_out,
-    conclude, failures, fitting, read_again, take_back, violation,
+    conclude, failures, fitting, history, read_again, take_back, violation,
 };
 use crate::tools::hint::{Complaint, WithHint};
 use crate::tools::options::LoadOptions;
@@ -239,7 +239,7 @@ impl<'a> SqueezeRun<'a> {
         }
         let missing = finished.arrival.missing_effects().iter().filter(|effect| effect.is_node);
         self.failed.extend(missing.map(|effect| effect.subject.clone()));
-        Ok(matches!(finished.arrival, Confirmation::AsPlanned))
+        Ok(matches!(finished.arrival, Confirmation::AsPlanned(_)))
     }
 
     /// Moves instances between nodes that are all in use.
@@ -259,8 +259,9 @@ impl<'a> SqueezeRun<'a> {
 
     /// Executes steps and records problems.
     fn run(&mut self, current: &PlannedGroup, purpose: String, work: Work) -> anyhow::Result<FinishedRun> {
-        let order =
-            ExecutionOrder { purpose, group: current.before.group(current.plan.group).uuid.clone(), work };
+        let group = current.before.group(current.plan.group).uuid.clone();
+        let score = Some(history::score(&current.before, &group));
+        let order = ExecutionOrder { purpose, group, score, work };
         let stage = self.next_stage();
         let finished = carry_out(order, self.client, &stage, self.output)?;
         self.outcome.problems.extend(finished.arrival.tell(self.output)?.map(Complaint::new));

@@ -13,7 +13,7 @@ use crate::tools::completion::{self, SHELL_NAMES, SHELLS};
 use crate::tools::options::ToolOptions;
 use crate::tools::options::catalogue::HELP;
 use crate::tools::output::Output;
-use crate::tools::{ExitStatus, Tool, config, exporter, generate, help, install, links, plans};
+use crate::tools::{ExitStatus, Tool, config, exporter, generate, help, history, install, links, plans};
 
 /// The commands, by the words that they are typed with.
 pub const COMMANDS: &[Tool] = &[
@@ -23,6 +23,7 @@ pub const COMMANDS: &[Tool] = &[
     Tool { spec: &exporter::SPEC, start: exporter::start },
     Tool { spec: &generate::SPEC, start: generate::start },
     Tool { spec: &TOPICS, start: |args| with_words(&TOPICS, args, show_topic) },
+    Tool { spec: &history::SPEC, start: history::start },
     Tool { spec: &install::SPEC, start: install::start },
     Tool { spec: &LINKS, start: |args| with_words(&LINKS, args, link) },
     plans::SHOW,

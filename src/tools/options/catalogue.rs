@@ -2,7 +2,7 @@
 //! and reads the same everywhere. Options of a single program are in its own list.
 
 use super::values::{
-    affinity_weight, at_least_one, count, node_fields, ratio_above_zero, time_above_zero, weights,
+    affinity_weight, at_least_one, count, node_fields, ratio_above_zero, room, time_above_zero, weights,
 };
 use super::{
     CibOptions, CommandTarget, DeepChoices, ExecutionOptions, LimitOptions, LoadOptions, OutputOptions,
@@ -227,6 +227,14 @@ pub(crate) const KEEP_RESERVE: LoadDef =
         .more("Places that would leave less are refused. 1 is N+1, which counts in any case.")
         .under(Heading::Limits)
         .takes("K", Integer, |o, g| at_least_one(g).map(|nodes| o.nodes.keep_reserve = Some(nodes)));
+pub(crate) const KEEP_ROOM: LoadDef =
+    LoadDef::addition("keep-room", "keep room for more instances, such as 64g,16c,x2")
+        .more(
+            "ROOM is MEMORY[,DISKd][,VCPUSc][,TEMPLATE][,xN] for N instances. What is left out comes from \
+             the cluster's policy. Places that would leave less are refused.",
+        )
+        .under(Heading::Limits)
+        .takes("ROOM", Text, |o, g| room(g).map(|room| o.nodes.keep_room = Some(room)));
 pub(crate) const MIN_GAIN: BalanceDef =
     BalanceDef::new("min-gain", "stop when a step gains less than DELTA, below --min-gain-limit")
         .short('g')

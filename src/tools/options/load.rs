@@ -126,13 +126,17 @@ impl LoadOptions {
         LoadOptions { nodes, ..self.clone() }
     }
 
-    /// Refuses `--keep-reserve` together with `--ignore-soft-errors`, which would ignore it.
+    /// Refuses `--keep-reserve` and `--keep-room` together with `--ignore-soft-errors`, which would ignore them.
     ///
     /// # Errors
-    /// Names both.
+    /// Names the two.
     pub(crate) fn check_rules(&self, rules: &MoveRules) -> anyhow::Result<()> {
         one_form(&[
             ("keep-reserve", self.nodes.keep_reserve.is_some()),
+            ("ignore-soft-errors", rules.ignore_soft_errors),
+        ])?;
+        one_form(&[
+            ("keep-room", self.nodes.keep_room.is_some()),
             ("ignore-soft-errors", rules.ignore_soft_errors),
         ])
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::LoadOptions;
 use super::catalogue::LoadDef;
-use super::values::time_above_zero;
+use super::values::length_of_time;
 use crate::load::measured::{ExporterPreset, LoadResource, MissingSeries};
 use crate::tools::cli::option::ArgumentKind::{Choices, File, Float, Text};
 use crate::tools::cli::value::shown_time;
@@ -53,14 +53,17 @@ impl Default for MeasuredOptions {
     }
 }
 
-fn query(given: &Given) -> Result<(LoadResource, String), ValueError> {
+/// Expressions, one on each line.
+fn queries(given: &Given) -> Result<Vec<(LoadResource, String)>, ValueError> {
     let expected = "RESOURCE=EXPRESSION, where RESOURCE is cpu, memory, disk or network";
-    let (resource, expression) = given.text()?.split_once('=').ok_or_else(|| given.out_of_range(expected))?;
-    let resource = resource.parse().map_err(|_| given.out_of_range(expected))?;
-    if expression.trim().is_empty() {
-        return Err(given.out_of_range(expected));
-    }
-    Ok((resource, expression.to_owned()))
+    let query = |line: &str| {
+        let (resource, expression) = line.split_once('=')?;
+        let expression = expression.trim();
+        (!expression.is_empty()).then_some((resource.trim().parse().ok()?, expression.to_owned()))
+    };
+    let lines = given.text()?.lines().filter(|line| !line.trim().is_empty());
+    let queries: Option<Vec<_>> = lines.map(query).collect();
+    queries.filter(|queries| !queries.is_empty()).ok_or_else(|| given.out_of_range(expected))
 }
 
 fn percent(given: &Given) -> Result<f64, ValueError> {
@@ -76,34 +79,36 @@ fn label(given: &Given) -> Result<String, ValueError> {
     if is_name { Ok(text) } else { Err(given.out_of_range("letters, digits and underscores")) }
 }
 
-const LOAD_FROM: LoadDef = LoadDef::addition("load-from", "take the load of instances from Prometheus")
+pub(crate) const LOAD_FROM: LoadDef = LoadDef::addition("load-from", "take the load of instances from Prometheus")
     .more("SOURCE is prometheus:URL. The processor, memory, disk and network load of each instance is a quantile of its values in a window of time.")
     .takes("SOURCE", Text, |o, g| g.string().map(|source| o.measured.from = Some(source)));
-const LOAD_PRESET: LoadDef =
+pub(crate) const LOAD_PRESET: LoadDef =
     LoadDef::addition("load-preset", "ask for the metrics of this exporter, with --load-from")
-        .more("node is the node exporter in the instances, process the process exporter on the nodes.")
+        .more("node is the node exporter in the instances, process the process exporter on the nodes. recorded is what the recording rules in packaging/prometheus make.")
         .takes("EXPORTER", Choices(ExporterPreset::WORDS), |o, g| {
             g.choice().map(|word| o.measured.preset = word.parse().ok())
         })
         .default(|o| o.measured.preset.unwrap_or_default().to_string());
-const LOAD_QUERY: LoadDef = LoadDef::addition("load-query", "ask for RESOURCE by this expression; may be repeated")
+pub(crate) const LOAD_QUERY: LoadDef = LoadDef::addition("load-query", "ask for RESOURCE by this expression; may be repeated")
     .more("The value is RESOURCE=EXPRESSION. RESOURCE is cpu, memory, disk or network. In the expression, {range} stands for the range of a rate. It replaces the preset's.")
-    .takes("QUERY", Text, |o, g| query(g).map(|query| o.measured.queries.push(query)));
-const LOAD_LABEL: LoadDef = LoadDef::addition("load-label", "find the instance's name in this label")
-    .otherwise("that of the preset")
-    .takes("LABEL", Text, |o, g| label(g).map(|label| o.measured.label = Some(label)));
-const LOAD_PATTERN: LoadDef = LoadDef::addition("load-pattern", "take the name from the part of the label that matches")
+    .takes("QUERY", Text, |o, g| queries(g).map(|queries| o.measured.queries.extend(queries)));
+pub(crate) const LOAD_LABEL: LoadDef =
+    LoadDef::addition("load-label", "find the instance's name in this label")
+        .otherwise("that of the preset")
+        .takes("LABEL", Text, |o, g| label(g).map(|label| o.measured.label = Some(label)));
+pub(crate) const LOAD_PATTERN: LoadDef = LoadDef::addition("load-pattern", "take the name from the part of the label that matches")
     .more("REGEX is a regular expression; its first group, or the whole match, is the name. Series that do not match are ignored.")
     .otherwise("the whole label; node: without the port")
     .takes("REGEX", Text, |o, g| g.string().map(|pattern| o.measured.pattern = Some(pattern)));
-const LOAD_WINDOW: LoadDef = LoadDef::addition("load-window", "look at the values of the last TIME")
-    .takes("TIME", Text, |o, g| time_above_zero(g).map(|time| o.measured.window = time))
-    .default(|o| shown_time(o.measured.window));
-const LOAD_QUANTILE: LoadDef =
+pub(crate) const LOAD_WINDOW: LoadDef =
+    LoadDef::addition("load-window", "look at the values of the last TIME")
+        .takes("TIME", Text, |o, g| length_of_time(g).map(|time| o.measured.window = time))
+        .default(|o| shown_time(o.measured.window));
+pub(crate) const LOAD_QUANTILE: LoadDef =
     LoadDef::addition("load-quantile", "take the value that N percent do not exceed")
         .takes("N", Float, |o, g| percent(g).map(|quantile| o.measured.quantile = quantile))
         .default(|o| o.measured.quantile.to_string());
-const LOAD_MISSING: LoadDef =
+pub(crate) const LOAD_MISSING: LoadDef =
     LoadDef::addition("load-missing", "choose the load of instances without measurements")
         .more("median is that of their node group.")
         .takes("LOAD", Choices(MissingSeries::WORDS), |o, g| {
@@ -114,13 +119,16 @@ const LOAD_MISSING: LoadDef =
             })
         })
         .default(|o| o.measured.missing.to_string());
-const LOAD_CREDENTIALS: LoadDef =
+pub(crate) const LOAD_CREDENTIALS: LoadDef =
     LoadDef::addition("load-credentials", "read the user and password for --load-from from FILE")
         .more("It is a line of USER:PASSWORD. Nobody else may be able to read FILE.")
         .takes("FILE", File, |o, g| g.path().map(|path| o.measured.credentials = path));
-const LOAD_CACERT: LoadDef =
+pub(crate) const LOAD_CACERT: LoadDef =
     LoadDef::addition("load-cacert", "trust only the certificates or authorities in FILE for --load-from")
         .takes("FILE", File, |o, g| g.path().map(|path| o.measured.certificates = path));
+
+/// Options for the source of measured load. A saved plan does not choose the credentials.
+pub(crate) const LOAD_SOURCE: [LoadDef; 3] = [LOAD_FROM, LOAD_CREDENTIALS, LOAD_CACERT];
 
 /// Options for measured load.
 pub(crate) const MEASURED: [LoadDef; 10] = [

@@ -8,7 +8,7 @@ pub(crate) mod measured;
 mod output;
 pub(crate) mod pace;
 pub(crate) mod simulation;
-mod values;
+pub(crate) mod values;
 
 use anyhow::bail;
 
@@ -21,7 +21,7 @@ use crate::search::moves::MoveRules;
 pub(crate) use execution::{ExecutionOptions, Priority};
 pub(crate) use load::{CibOptions, LoadOptions, SourceOptions};
 pub(crate) use output::{CommandTarget, DeepChoices, LimitOptions, OutputOptions};
-pub(crate) use values::{at_least_one, count, not_negative, size, some, time_above_zero};
+pub(crate) use values::{at_least_one, count, not_negative, room, size, some, time_above_zero};
 
 /// All options of one program. The program reads only what its own list of options can set.
 pub trait ToolOptions: Default + 'static {

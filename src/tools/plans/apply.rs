@@ -3,7 +3,7 @@
 use std::ops::ControlFlow::Continue;
 use std::path::Path;
 
-use anyhow::{anyhow, bail};
+use anyhow::{anyhow, bail, ensure};
 
 use super::*;
 use crate::model::number::counted;
@@ -20,6 +20,7 @@ use crate::tools::hint::WithHint;
 use crate::tools::hroller::HrollerOptions;
 use crate::tools::hroller::options::{MaintainOptions, NODE_COMMANDS};
 use crate::tools::hsqueeze::HsqueezeOptions;
+use crate::tools::options::measured::LOAD_SOURCE;
 use crate::tools::{ahead, hroller, hsqueeze, source};
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -47,6 +48,7 @@ pub(super) const SPEC: Spec<ApplyOptions> = Spec {
     options: &[
         &[TEXT_DATA, MASTER],
         &RAPI_ACCESS,
+        &LOAD_SOURCE,
         &LUXI,
         &EXEC,
         &OptionDef::<ApplyOptions>::added_flag(
@@ -214,12 +216,21 @@ fn words_anew(
     program: &dyn Program,
     options: &ApplyOptions,
 ) -> anyhow::Result<Vec<OsString>> {
-    let own = options.output.typed.iter().filter(|typed| !matches!(typed.long, Some("replan" | "no-config")));
+    let shape = options_of(plan, program)?;
+    let is_measured = shape.iter().any(|word| word.starts_with("--load-from="));
+    // The file is not trusted: a source that it names gets no password of this user.
+    ensure!(
+        !is_measured || options.load.measured.from.is_some() || options.load.measured.credentials.is_none(),
+        anyhow!("option --load-credentials needs --load-from")
+            .hint("the source in the plan gets no password")
+    );
+    let of_source = |long: &str| LOAD_SOURCE.iter().any(|option| option.shape.long == long);
+    let is_own = |long: &str| !matches!(long, "replan" | "no-config") && (is_measured || !of_source(long));
+    let own = options.output.typed.iter().filter(|typed| typed.long.is_none_or(is_own));
     // The plan was not made with the current configuration files. Their effect on this run is among its own options
     // already.
     let no_files = format!("--{}", NO_CONFIG.long);
-    let words =
-        std::iter::once(no_files).chain(options_of(plan, program)?).chain(own.map(|typed| typed.again()));
+    let words = std::iter::once(no_files).chain(shape).chain(own.map(|typed| typed.again()));
     Ok(words.map(OsString::from).collect())
 }
 

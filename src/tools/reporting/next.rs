@@ -124,7 +124,8 @@ impl RecommendedRun<'_> {
     }
 
     fn balance(&self) -> Vec<NextCommand> {
-        let is_wanted = |long: &str| [&FILES[..], &LIVE, &STATE].concat().contains(&long);
+        let is_wanted =
+            |long: &str| [&FILES[..], &LIVE, &STATE].concat().contains(&long) || long.starts_with("load-");
         let more = [("all-groups", None), ("report", Some("plan.html"))];
         vec![next(
             "Plan these steps, with their commands and their duration.",

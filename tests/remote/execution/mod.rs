@@ -24,5 +24,6 @@ mod resume;
 mod several;
 mod signals;
 mod squeeze;
+mod steady;
 mod stream;
 mod terminal;

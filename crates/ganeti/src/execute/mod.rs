@@ -15,6 +15,7 @@ mod client;
 mod course;
 pub mod disks;
 mod events;
+pub mod history;
 mod host;
 mod interruption;
 pub mod job;

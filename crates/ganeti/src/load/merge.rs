@@ -19,8 +19,9 @@ use htools_model::storage::named_pools;
 use htools_model::units::{floor_to_i64, trunc_to_i64};
 use htools_model::{
     CarriedKeys, Cluster, Disk, Draft, Group, GroupIdx, GroupOffers, GroupReserves, Hypervisor, Immobile,
-    Instance, InstanceDetails, InstanceIdx, JointReserve, Ledger, Mib, Node, NodeIdx, NodeSpec, NodeState,
-    Occurrences, Outage, TagArrival, TagSet, TagTable, Utilisation, Weights,
+    Instance, InstanceDetails, InstanceIdx, JointReserve, KeptRoom, Ledger, Mib, Node, NodeIdx, NodeSpec,
+    NodeState, Occurrences, Outage, RoomRequest, TagArrival, TagSet, TagTable, UseLimits, Utilisation,
+    Weights,
 };
 
 /// Options of the command line that affect the merge.
@@ -81,6 +82,7 @@ pub fn merge(raw: RawCluster, options: &MergeOptions) -> Result<Cluster> {
         first_node_number: raw.first_node_number,
         weights: options.weights,
         group_reserves: GroupReserves::default(),
+        kept_room: KeptRoom::default(),
         doubts: raw.doubts,
     };
     cluster.enter_pools();
@@ -191,6 +193,7 @@ fn node(
         disk_total: raw.disk_total,
         disk_low: Mib::ZERO,
         joint_losses: 1,
+        limits: UseLimits::default(),
         cpu_total: raw.cpu_total,
         cpu_node: raw.cpu_node,
         cpu_speed: raw.cpu_speed,
@@ -388,7 +391,7 @@ pub fn finish(cluster: &mut Cluster, static_kvm_node_memory: Mib) -> Vec<Inconsi
     missing
 }
 
-/// Node settings of the command line: `-O`, `--max-cpu`, `--min-disk`, `--keep-reserve`.
+/// Node settings of the command line: `-O`, `--max-cpu`, `--min-disk`, `--keep-reserve`, `--keep-room`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NodeOptions {
     /// Nodes to treat as offline, by name or unique beginning.
@@ -399,6 +402,8 @@ pub struct NodeOptions {
     pub min_disk: f64,
     /// Number of nodes whose loss at once strict placement keeps memory for, if more than one.
     pub keep_reserve: Option<usize>,
+    /// Room for further instances that placement keeps.
+    pub keep_room: Option<RoomRequest>,
 }
 
 /// The names in [`NodeOptions::offline`] that match no node, last one first.
@@ -440,5 +445,7 @@ pub fn apply_node_options(
         spec.disk_low = Mib(floor_to_i64(options.min_disk * spec.disk_total));
     }
     cluster.keep_reserve(options.keep_reserve);
+    let wanted = options.keep_room.map(|request| request.on(cluster));
+    cluster.keep_room(wanted);
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! physical limits apply in the meantime; on the new nodes every rule applies from the first moment.
 
 use super::group::GroupMemory;
+use super::room::CountedRoom;
 use super::rules::{SecondaryTerms, arrive_primary, arrive_secondary, migrates};
 use super::state::ReplayedCluster;
 use super::{Fault, Replay, Violation, violation};
@@ -55,6 +56,7 @@ impl CrossingChecker<'_> {
         }
         self.admission(step, source, target)?;
         let before = GroupMemory::of(&self.state, target);
+        let room = CountedRoom::of(&self.state).filter(|_| !super::room::leaves_lost(cluster, step.from));
         let mut at = step.from;
         for (number, (leg, _, to)) in (1..).zip(step.legs()) {
             self.leg(step.instance, leg, at, number, target)?;
@@ -65,6 +67,9 @@ impl CrossingChecker<'_> {
             return Err(Fault::OtherDestination { claimed, found });
         }
         if let Some(after) = GroupMemory::of(&self.state, target) {
+            after.follows(before, &self.name(at.primary))?;
+        }
+        if let Some((before, after)) = room.zip(CountedRoom::of(&self.state)) {
             after.follows(before, &self.name(at.primary))?;
         }
         self.healthy(target)

@@ -7,6 +7,7 @@
 mod crossing;
 mod group;
 mod moments;
+mod room;
 mod rules;
 mod score;
 mod state;
@@ -16,6 +17,7 @@ use std::collections::BTreeSet;
 pub use self::crossing::check_crossings;
 use self::group::GroupMemory;
 pub use self::moments::{PlanMoment, check_beginning, check_moments};
+use self::room::CountedRoom;
 use self::rules::{SecondaryTerms, arrive_primary, arrive_secondary, migrates};
 pub use self::score::{WrongScore, check_scores};
 pub(super) use self::state::{NodeFigures, ReplayedCluster};
@@ -158,7 +160,9 @@ fn subject(rule: Rule) -> &'static str {
         Rule::Redundancy => "memory beyond the N+1 reserve",
         Rule::JointReserve => "memory beyond the reserve that is kept",
         Rule::GroupReserve => "memory of the group for the loss of several nodes",
+        Rule::KeptRoom => "room for further instances",
         Rule::CpuRatio => "vCPUs per CPU",
+        Rule::UseLimit => "percent above the limit of the node's use",
         Rule::ExclusionTag => "exclusion tags",
         Rule::MemoryForFailover => "memory for a failover",
         Rule::PlannedMemory => "free memory with forthcoming instances",
@@ -246,6 +250,8 @@ impl Checker<'_> {
         let forced = self.soft || self.offline(p) || step.to.primary == p;
         let group = cluster.node(step.to.primary).spec.group;
         let before = GroupMemory::of(&self.state, group).filter(|_| !forced);
+        let keeps_room = !self.soft && !room::leaves_lost(cluster, from);
+        let room = CountedRoom::of(&self.state).filter(|_| keeps_room);
         let to = match (instance.template.mirroring(), step.mv, s) {
             (Mirroring::External | Mirroring::None, Move::FailoverTo(t), _) => {
                 self.single(step.instance, p, t, s)?
@@ -261,8 +267,12 @@ impl Checker<'_> {
             });
         }
         let after = before.and_then(|_| GroupMemory::of(&self.state, group));
-        match before.zip(after) {
-            Some((before, after)) => after.follows(Some(before), &self.name(to.primary)),
+        if let Some((before, after)) = before.zip(after) {
+            after.follows(Some(before), &self.name(to.primary))?;
+        }
+        let after = room.and_then(|_| CountedRoom::of(&self.state));
+        match room.zip(after) {
+            Some((before, after)) => after.follows(before, &self.name(to.primary)),
             None => Ok(()),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::state::{NodeFigures, ReplayedCluster, reserve};
 use super::{BrokenRule, Fault};
-use htools_model::{Instance, InstanceIdx, Mib, NodeIdx, NodeSpec, Rule};
+use htools_model::{Instance, InstanceIdx, Mib, NodeFigure, NodeIdx, NodeSpec, Rule};
 
 /// A comparison that a rule requires, with its figures.
 struct Check {
@@ -93,6 +93,7 @@ pub(super) fn arrive_primary(
             }
             checks.extend(kept_reserve(&before, &f, spare));
             checks.push(cpu_ratio(Rule::CpuRatio, f.vcpus, spec));
+            checks.extend(use_limits(&before, &f, spec));
             let clashing = instance.exclusion_tags.iter().filter(|tag| tags.contains_key(tag)).count();
             checks.push(at_most(Rule::ExclusionTag, clashing as f64, 0.0));
         }
@@ -147,6 +148,7 @@ pub(super) fn arrive_secondary(
                 checks.push(more(Rule::Redundancy, (f.mem_unallocated + spare).0, f.mem_reserved.0));
             }
             checks.extend(kept_reserve(&before, &f, spare));
+            checks.extend(use_limits(&before, &f, spec));
         }
     }
     if !terms.forced {
@@ -154,6 +156,25 @@ pub(super) fn arrive_secondary(
         checks.push(more(Rule::PlannedMemory, (f.mem_free_planned + spare).0, need));
     }
     verdict(spec, checks)
+}
+
+/// Percent by which a sum of loads may differ if it is added in another order.
+const ROUNDING: f64 = 1e-6;
+
+/// No figure of a node may rise above the limit that the user has set.
+fn use_limits(before: &NodeFigures, after: &NodeFigures, spec: &NodeSpec) -> Vec<Check> {
+    let used = |f: &NodeFigures, figure: NodeFigure| {
+        let (part, whole) = match figure {
+            NodeFigure::Memory => (spec.mem_total - f.mem_unallocated.0 as f64, spec.mem_total),
+            NodeFigure::Cpu => (f.cpu_load, spec.cpu_total),
+            NodeFigure::Vcpus => (f.vcpus as f64, spec.vcpu_ratio * spec.cpu_total),
+            NodeFigure::Disk => (spec.disk_total - f.disk_free.0 as f64, spec.disk_total),
+        };
+        if whole > 0.0 { 100.0 * part / whole } else { 0.0 }
+    };
+    let rises = |figure| used(after, figure) > used(before, figure) + ROUNDING;
+    let limits = spec.limits.each().filter(|(figure, _)| rises(*figure));
+    limits.map(|(figure, limit)| at_most(Rule::UseLimit, used(after, figure), limit + ROUNDING)).collect()
 }
 
 /// Unallocated memory must exceed the reserve for the loss of several nodes, or no more must be missing than before.

@@ -46,6 +46,8 @@ pub(crate) struct NodeFigures {
     pub disk_free_planned: Mib,
     pub vcpus: i64,
     pub vcpus_planned: i64,
+    /// Measured processor load of the primaries.
+    pub cpu_load: f64,
     pub spindles_used: f64,
     pub spindles_used_planned: f64,
     pub spindles_free: i64,
@@ -340,6 +342,7 @@ impl<'a> ReplayedCluster<'a> {
             disk_free_planned: start.disk_free_planned + disk(before, true) - disk(now, true),
             vcpus: vcpus(false),
             vcpus_planned: vcpus(true),
+            cpu_load: self.primaries(node).map(|i| i.util.cpu).sum(),
             spindles_used: spindles(false),
             spindles_used_planned: spindles(true),
             spindles_free: history.spindles_free,

@@ -51,7 +51,8 @@ impl Known {
         let number_of = vec![0; fixed.len()];
         let is_special =
             |spec: &NodeSpec| !spec.migration_tags.is_empty() || cluster.group_reserve(spec.group).is_some();
-        let restricted = cluster.nodes.iter().any(|node| is_special(&node.spec));
+        let restricted =
+            cluster.wanted_room().is_some() || cluster.nodes.iter().any(|node| is_special(&node.spec));
         let located = cluster.nodes.iter().any(|node| !node.spec.location_tags.is_empty());
         let mut known = Known { fixed, numbers: HashMap::new(), number_of, restricted, located };
         cluster.nodes.iter().for_each(|node| known.look_at(cluster, node.spec.idx));

@@ -139,7 +139,8 @@ impl Departures {
         };
         let score = score_at(cluster, instance, home, board, strictness)?;
         let is_bound = !rules.ignore_soft_errors && self.homes.len() > 1;
-        (!is_bound || !breaks_reserve(cluster, instance, home)).then_some(score)
+        let breaks = || breaks_reserve(cluster, instance, home) || breaks_room(cluster, instance, home);
+        (!is_bound || !breaks()).then_some(score)
     }
 
     /// Adds the prices of instances without which all other steps are possible, although a rule forbids them at home.
@@ -214,6 +215,16 @@ fn breaks_reserve(cluster: &Cluster, instance: &Instance, home: Placement) -> bo
     let is_bound = !cluster.node(home.primary).spec.offline && home.primary != instance.primary;
     let change = is_bound.then(|| cluster.reserve_change(instance, instance.primary, home.primary)).flatten();
     change.is_some_and(|change| !change.is_allowed())
+}
+
+/// Returns true if the return of the instance costs the cluster the room that it keeps.
+fn breaks_room(cluster: &Cluster, instance: &Instance, home: Placement) -> bool {
+    let is_lost = |node: NodeIdx| cluster.node(node).spec.offline;
+    let Some(room) = cluster.room().filter(|_| !home.nodes().any(is_lost)) else { return false };
+    let trial = Trial::new(cluster, instance, &MoveRules::default());
+    let Ok(outcome) = trial.put(home, |_| Strictness::Unbound) else { return false };
+    let changes = outcome.touched().iter().map(|t| (t.spec.idx, room.node_room(t.spec, &t.after)));
+    !room.allows(&changes.collect::<Vec<_>>())
 }
 
 #[cfg(test)]

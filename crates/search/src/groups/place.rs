@@ -8,6 +8,7 @@ use super::{Setting, StayReason, reach};
 use crate::moves::{MoveRules, Trial};
 use crate::place;
 use crate::place::floor::Floor;
+use crate::place::kept_room::{self, RoomGuard};
 use crate::place::offers::Offers;
 use crate::place::{Conditions, PlaceMetric, PlaceSearch, PlaceTester, Targets};
 use crate::why::{GroupObstacle, GroupWhy, Nearest, RefusedPlace, places};
@@ -86,13 +87,14 @@ impl<'s> Placing<'s> {
                 Err(obstacle) => obstacles.push(GroupWhy::excluded(group, obstacle)),
             }
         }
+        let room = RoomGuard::moving(cluster, &instance, false);
         let start = cluster.mark();
         take_out(cluster, &instance);
         let follow = |cluster: &Cluster, stage: &mut Option<PlaceStage<'_>>| {
             stage.iter_mut().for_each(|stage| stage.follow(cluster, &instance, instance.nodes()));
         };
         follow(cluster, stage);
-        match self.best(cluster, stage, &instance, &usable) {
+        match self.best(cluster, stage, &instance, &usable, &room) {
             Some((metric, place)) => {
                 let score = if let PlaceMetric::Score(score) = metric { score } else { 0.0 };
                 let step = crossing(cluster, &instance, place.placement, score);
@@ -102,8 +104,10 @@ impl<'s> Placing<'s> {
                 Ok(step)
             }
             None => {
-                obstacles
-                    .extend(usable.iter().map(|(group, nodes)| refused(cluster, &instance, *group, nodes)));
+                let refused = |(group, nodes): &(GroupIdx, Vec<NodeIdx>)| {
+                    refused(cluster, &instance, *group, nodes, &room)
+                };
+                obstacles.extend(usable.iter().map(refused));
                 obstacles.sort_by_key(|obstacle| obstacle.group);
                 cluster.back_to(start);
                 follow(cluster, stage);
@@ -126,6 +130,7 @@ impl<'s> Placing<'s> {
         if ![Some(to.primary), to.secondary].into_iter().flatten().all(|n| usable.contains(&n)) {
             return None;
         }
+        let room = RoomGuard::moving(cluster, &instance, false);
         let start = cluster.mark();
         take_out(cluster, &instance);
         let fit = PlaceTester::new(cluster, &instance, &Conditions::default());
@@ -133,9 +138,8 @@ impl<'s> Placing<'s> {
         let holds = |place: &Place| {
             let scope = self.setting.redundancy.as_ref();
             let members = cluster.nodes_of(target);
-            scope.is_none_or(|scope| {
-                RedundancyCheck::new(cluster, members, scope).holds_with(&instance, place)
-            })
+            let survives = |scope| RedundancyCheck::new(cluster, members, scope).holds_with(&instance, place);
+            room.holds_at(cluster, place) && scope.is_none_or(survives)
         };
         let Some(place) = place.filter(holds) else {
             cluster.back_to(start);
@@ -152,14 +156,15 @@ impl<'s> Placing<'s> {
         stage: &mut Option<PlaceStage<'_>>,
         instance: &Instance,
         usable: &[(GroupIdx, Vec<NodeIdx>)],
+        room: &RoomGuard,
     ) -> Option<(PlaceMetric, Place)> {
         [AllocPolicy::Preferred, AllocPolicy::LastResort].into_iter().find_map(|policy| {
             let of_policy = usable.iter().filter(|(g, _)| cluster.group(*g).alloc_policy == policy);
             let mut nodes: Vec<NodeIdx> = of_policy.flat_map(|(_, nodes)| nodes).copied().collect();
             nodes.sort_unstable();
             let targets = Targets::of(cluster, &nodes, required(instance)).ok()?;
-            let quick = stage.as_mut().and_then(|stage| self.quick(cluster, stage, instance, &targets));
-            quick.unwrap_or_else(|| self.search(cluster, instance, &targets).best)
+            let quick = stage.as_mut().and_then(|stage| self.quick(cluster, stage, instance, &targets, room));
+            quick.unwrap_or_else(|| self.search(cluster, instance, &targets, room).best)
         })
     }
 
@@ -170,19 +175,31 @@ impl<'s> Placing<'s> {
         stage: &mut PlaceStage<'_>,
         instance: &Instance,
         targets: &Targets,
+        room: &RoomGuard,
     ) -> Option<Option<(PlaceMetric, Place)>> {
         let best = stage.best(cluster, instance, targets)?;
         let holds = |(_, place): &(f64, Place)| {
             let group = cluster.node(place.placement.primary).spec.group;
             let guard = |scope| RedundancyCheck::new(cluster, cluster.nodes_of(group), scope);
-            self.setting.redundancy.as_ref().is_none_or(|scope| guard(scope).holds_with(instance, place))
+            room.holds_at(cluster, place)
+                && self
+                    .setting
+                    .redundancy
+                    .as_ref()
+                    .is_none_or(|scope| guard(scope).holds_with(instance, place))
         };
         best.as_ref().is_none_or(holds).then(|| best.map(|(score, place)| (PlaceMetric::Score(score), place)))
     }
 
     /// Searches for the best place by the score of the whole cluster. Redundancy is checked within the target
     /// group only.
-    fn search(&self, cluster: &Cluster, instance: &Instance, targets: &Targets) -> PlaceSearch {
+    fn search(
+        &self,
+        cluster: &Cluster,
+        instance: &Instance,
+        targets: &Targets,
+        room: &RoomGuard,
+    ) -> PlaceSearch {
         let conditions = Conditions::default();
         let floor = Floor::new(cluster, &self.nodes, targets, instance);
         if has_no_order(&floor) {
@@ -195,16 +212,20 @@ impl<'s> Placing<'s> {
             return place::find(cluster, &self.nodes, instance.into(), targets, &conditions);
         }
         let mut offers = Offers::new(instance, &conditions);
-        let Some(scope) = &self.setting.redundancy else {
+        let scope = self.setting.redundancy.as_ref();
+        if scope.is_none() && !room.counts() {
             return place::find_on(&floor, &mut offers, None);
-        };
+        }
         let mut guards: HashMap<GroupIdx, RedundancyCheck<'_>> = HashMap::new();
         let mut holds = |place: &Place| {
             let group = cluster.node(place.placement.primary).spec.group;
-            let guard = guards.entry(group);
-            let guard =
-                guard.or_insert_with(|| RedundancyCheck::new(cluster, cluster.nodes_of(group), scope));
-            guard.holds_with(instance, place)
+            let survives = |scope| {
+                let guard = guards.entry(group);
+                let guard =
+                    guard.or_insert_with(|| RedundancyCheck::new(cluster, cluster.nodes_of(group), scope));
+                guard.holds_with(instance, place)
+            };
+            room.holds_at(cluster, place) && scope.is_none_or(survives)
         };
         // Checking one place is much cheaper than checking the best place on every node.
         let found = place::find_on(&floor, &mut offers, None);
@@ -272,14 +293,30 @@ fn settle(cluster: &mut Draft, idx: InstanceIdx, place: &Place) {
 }
 
 /// The reasons why the nodes of a group refuse an instance that was taken out.
-fn refused(cluster: &Cluster, instance: &Instance, group: GroupIdx, nodes: &[NodeIdx]) -> GroupWhy {
+fn refused(
+    cluster: &Cluster,
+    instance: &Instance,
+    group: GroupIdx,
+    nodes: &[NodeIdx],
+    room: &RoomGuard,
+) -> GroupWhy {
     let Ok(targets) = Targets::of(cluster, nodes, required(instance)) else {
         return GroupWhy::excluded(group, GroupObstacle::Unreached);
     };
+    let fit = PlaceTester::new(cluster, instance, &Conditions::default());
     let mut nearest = Nearest::default();
     for (place, obstacle) in places(cluster, &targets, instance, &Conditions::default()) {
-        let Some(obstacle) = obstacle else { return GroupWhy::excluded(group, GroupObstacle::Expendability) };
-        nearest.push(RefusedPlace::of_place(cluster, instance, place, obstacle));
+        let refused_place = match obstacle {
+            Some(obstacle) => Some(RefusedPlace::of_place(cluster, instance, place, obstacle)),
+            None => fit
+                .at(place)
+                .ok()
+                .and_then(|found| RefusedPlace::of_room(cluster, room, place, &kept_room::ends(&found))),
+        };
+        let Some(refused_place) = refused_place else {
+            return GroupWhy::excluded(group, GroupObstacle::Expendability);
+        };
+        nearest.push(refused_place);
     }
     GroupWhy { group, obstacle: None, places: nearest }
 }

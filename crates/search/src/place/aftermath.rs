@@ -1,5 +1,6 @@
 //! Conditions on the cluster that a place must meet, beyond the rules of its own nodes.
 
+use super::kept_room::RoomGuard;
 use super::{Conditions, InstanceToPlace};
 use htools_model::redundancy::global::RedundancyCheck;
 use htools_model::{Cluster, Instance, NodeIdx, Place, ReserveForInstance};
@@ -9,6 +10,7 @@ pub(crate) struct PlacementChecks<'c> {
     guard: Option<RedundancyCheck<'c>>,
     redundancy_as: &'c Instance,
     reserves: Reserves<'c>,
+    room: RoomGuard,
 }
 
 /// Reserves of groups for the loss of several nodes at once; caches the groups examined so far.
@@ -31,13 +33,15 @@ impl<'c> PlacementChecks<'c> {
     ) -> Option<PlacementChecks<'c>> {
         let guard = conditions.redundancy.as_ref().map(|scope| RedundancyCheck::new(cluster, nodes, scope));
         let reserves = Reserves::of(cluster, newcomer.redundancy_as, conditions);
-        let counts = guard.is_some() || reserves.count(nodes);
-        counts.then_some(PlacementChecks { guard, redundancy_as: newcomer.redundancy_as, reserves })
+        let room = RoomGuard::of(cluster, conditions.ignore_soft_errors);
+        let counts = guard.is_some() || reserves.count(nodes) || room.counts();
+        counts.then_some(PlacementChecks { guard, redundancy_as: newcomer.redundancy_as, reserves, room })
     }
 
     /// Returns true if the conditions hold with the instance at a place.
     pub(crate) fn holds(&mut self, place: &Place) -> bool {
         self.reserves.hold(place.placement.primary)
+            && self.room.holds_at(self.reserves.cluster, place)
             && self.guard.as_mut().is_none_or(|guard| guard.holds_with(self.redundancy_as, place))
     }
 }

@@ -3,6 +3,7 @@
 
 use super::aftermath::Reserves;
 use super::fit::PlaceTester;
+use super::kept_room::RoomGuard;
 use super::{Conditions, PlaceMetric, PlaceSearch, Targets, select};
 use htools_model::{
     Cluster, DiskTemplate, Instance, InstanceDetails, InstancePolicy, InstanceSpec, Ledger, Mib, NodeSpec,
@@ -19,13 +20,16 @@ pub(crate) fn find(
     let conditions = Conditions { redundancy: None, ..conditions.clone() };
     let fit = PlaceTester::new(cluster, instance, &conditions);
     let mut reserves = Reserves::of(cluster, instance, &conditions);
+    let room = RoomGuard::of(cluster, conditions.ignore_soft_errors);
     let mut rated = |place: Result<Place, Obstacle>| {
         let place = place?;
-        if reserves.hold(place.placement.primary) {
-            Ok((metric(cluster, &place), place))
-        } else {
-            Err(Obstacle::Primary(Rule::GroupReserve))
+        if !reserves.hold(place.placement.primary) {
+            return Err(Obstacle::Primary(Rule::GroupReserve));
         }
+        if !room.holds_at(cluster, &place) {
+            return Err(Obstacle::Primary(Rule::KeptRoom));
+        }
+        Ok((metric(cluster, &place), place))
     };
     if let Targets::Singles(targets) = targets {
         return select::best_of(targets.iter().map(|t| rated(fit.single(*t))));

@@ -7,6 +7,7 @@ pub mod evacuation;
 mod exact;
 mod fit;
 pub(crate) mod floor;
+pub(crate) mod kept_room;
 pub(crate) mod kinds;
 pub(crate) mod offers;
 mod pairs;

@@ -201,7 +201,7 @@ fn promises(state: &AfterMoves, at: usize, task: PlaceTask<'_>) -> Vec<MoveWithL
 }
 
 /// The online nodes on which the instances are tried, ascending.
-fn targets(cluster: &Cluster, mut nodes: Vec<NodeIdx>, instances: usize) -> Vec<NodeIdx> {
+pub(crate) fn targets(cluster: &Cluster, mut nodes: Vec<NodeIdx>, instances: usize) -> Vec<NodeIdx> {
     // An instance has up to four moves to a node.
     let most = (MOST_TRIALS / 4 / instances.max(1)).max(FEWEST_TARGETS);
     nodes.retain(|n| !cluster.node(*n).spec.offline);
@@ -214,12 +214,17 @@ fn targets(cluster: &Cluster, mut nodes: Vec<NodeIdx>, instances: usize) -> Vec<
     nodes
 }
 
-fn is_movable(instance: &Instance) -> bool {
+pub(crate) fn is_movable(instance: &Instance) -> bool {
     instance.is_movable() && instance.auto_balance && !instance.forthcoming
 }
 
 /// The moves of an instance to other nodes.
-fn moves(cluster: &Cluster, instance: &Instance, targets: &[NodeIdx], rules: &MoveRules) -> Vec<Move> {
+pub(crate) fn moves(
+    cluster: &Cluster,
+    instance: &Instance,
+    targets: &[NodeIdx],
+    rules: &MoveRules,
+) -> Vec<Move> {
     let mirror_usable = instance.mirror().is_some_and(|m| !cluster.node(m).spec.offline);
     let repertoire = Repertoire::of(cluster, instance, mirror_usable, rules);
     let own = |n: NodeIdx| n == instance.primary || Some(n) == instance.mirror();
@@ -230,7 +235,13 @@ fn moves(cluster: &Cluster, instance: &Instance, targets: &[NodeIdx], rules: &Mo
         .collect()
 }
 
-fn step(cluster: &Cluster, board: &Board, instance: &Instance, mv: Move, outcome: &Outcome<'_>) -> Step {
+pub(crate) fn step(
+    cluster: &Cluster,
+    board: &Board,
+    instance: &Instance,
+    mv: Move,
+    outcome: &Outcome<'_>,
+) -> Step {
     let from = instance.placement();
     let to = outcome.placement;
     let spec = |n: NodeIdx| &cluster.node(n).spec;

@@ -4,8 +4,9 @@
 use super::groups;
 use super::groups::{GroupChoice, GroupTrial, PlaceRequirements};
 use crate::moves::{MoveRules, Trial, perform};
-use crate::place::Reserves;
 use crate::place::evacuation::Destination;
+use crate::place::kept_room::{self, RoomGuard};
+use crate::place::{PlaceTester, Reserves};
 use crate::why::{GroupWhy, Nearest, RefusedPlace, places};
 use htools_model::{Cluster, Draft, EvacMode, InstanceIdx, Mirroring, Move, NodeIdx, Obstacle, Rule};
 
@@ -39,19 +40,24 @@ fn of_group(cluster: &Cluster, trial: &GroupTrial, wanted: &PlaceRequirements<'_
     let mut nearest = Nearest::default();
     if let Ok(targets) = &groups::targets(cluster, group, wanted) {
         let mut reserves = Reserves::of(cluster, wanted.instance, wanted.conditions);
+        let room = RoomGuard::of(cluster, wanted.conditions.ignore_soft_errors);
+        let fit = PlaceTester::new(cluster, wanted.instance, wanted.conditions);
+        let of_place = |place, obstacle| RefusedPlace::of_place(cluster, wanted.instance, place, obstacle);
         for (place, obstacle) in places(cluster, targets, wanted.instance, wanted.conditions) {
             // A possible place that was not chosen failed a check of the whole group.
-            let mut whole = || {
-                if reserves.hold(place.primary) {
-                    Obstacle::Expendability
-                } else {
-                    Obstacle::Primary(Rule::GroupReserve)
+            let whole = || {
+                if !reserves.hold(place.primary) {
+                    return of_place(place, Obstacle::Primary(Rule::GroupReserve));
                 }
+                let found = fit.at(place).ok();
+                let no_room = found
+                    .and_then(|found| RefusedPlace::of_room(cluster, &room, place, &kept_room::ends(&found)));
+                no_room.unwrap_or_else(|| of_place(place, Obstacle::Expendability))
             };
-            let obstacle =
-                obstacle.or_else(|| (search.best.is_none() && wanted.rule.is_none()).then(&mut whole));
-            let refused_place =
-                obstacle.map(|obstacle| RefusedPlace::of_place(cluster, wanted.instance, place, obstacle));
+            let refused_place = match obstacle {
+                Some(obstacle) => Some(of_place(place, obstacle)),
+                None => (search.best.is_none() && wanted.rule.is_none()).then(whole),
+            };
             refused_place.into_iter().for_each(|refused_place| nearest.push(refused_place));
         }
     }

@@ -142,6 +142,13 @@ pub enum Hindrance {
     Memory(i64),
     /// A node would lack the target reserve.
     Reserve(Box<RefusedPlace>),
+    /// Too few further instances would fit (`--keep-room`).
+    Room {
+        /// Number of instances that must fit.
+        needed: i64,
+        /// Number of instances that would.
+        fitting: i64,
+    },
     /// A node would fail N+1.
     Redundancy(NodeIdx),
     /// Something would be worse than before.

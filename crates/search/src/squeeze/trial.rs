@@ -199,6 +199,9 @@ impl<'c> GroupScope<'c> {
         if let Some(worse) = self.harm(after) {
             return Some(worse);
         }
+        if let Some(lack) = self.lacks_room(after) {
+            return Some(lack);
+        }
         if !self.options.capacity_checks {
             return None;
         }
@@ -210,6 +213,13 @@ impl<'c> GroupScope<'c> {
         } else {
             at_risk().or_else(|| exposed(&self.target)).or_else(|| exposed(&self.minimal))
         }
+    }
+
+    /// Returns the lack of room for further instances, if room is kept and there is less than at the start.
+    fn lacks_room(&self, after: &Cluster) -> Option<Hindrance> {
+        let (before, after) = (self.cluster.room()?, after.room()?);
+        let (needed, fitting) = (before.count(), after.count());
+        (fitting < needed).then_some(Hindrance::Room { needed, fitting })
     }
 
     /// A node that cannot be emptied but could be at the start; offline nodes count, too. If it fails with the

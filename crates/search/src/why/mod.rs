@@ -11,6 +11,7 @@ pub use shortfall::{Shortfall, missing};
 use super::Stopped;
 use super::groups::health::Health;
 use super::moves::{Refusal, Trial};
+use super::place::kept_room::RoomGuard;
 use super::place::{Conditions, NoTargets, PlaceTester, Targets};
 use htools_model::{
     Cluster, GroupIdx, Immobile, Instance, Ledger, Move, NodeIdx, Obstacle, Placement, PoolIdx, Rule,
@@ -150,6 +151,23 @@ impl RefusedPlace {
         RefusedPlace::new(cluster, instance, place, node, &cluster.node(node).state.ledger, obstacle)
     }
 
+    /// A possible place that leaves too little room for further instances; `None` if it leaves enough.
+    pub(crate) fn of_room(
+        cluster: &Cluster,
+        guard: &RoomGuard,
+        place: Placement,
+        ends: &[(NodeIdx, Ledger)],
+    ) -> Option<RefusedPlace> {
+        let numbers = guard.numbers(cluster, ends).filter(|_| !guard.holds(cluster, ends))?;
+        Some(RefusedPlace {
+            mv: None,
+            place,
+            node: place.primary,
+            obstacle: Obstacle::Primary(Rule::KeptRoom),
+            shortfall: Some(Shortfall::kept_room(numbers)),
+        })
+    }
+
     /// The target of a move that would end on an offline node.
     pub(crate) fn offline(instance: &Instance, mv: Move, node: NodeIdx) -> RefusedPlace {
         RefusedPlace {
@@ -183,6 +201,9 @@ impl RefusedPlace {
         }
         if let (Rule::GroupReserve, Some(change)) = (refusal.rule, trial.reserve_change(node)) {
             refused_place.shortfall = Some(Shortfall::group_reserve(change));
+        }
+        if let (Rule::KeptRoom, Some(numbers)) = (refusal.rule, trial.room_numbers(mv)) {
+            refused_place.shortfall = Some(Shortfall::kept_room(numbers));
         }
         RefusedPlace { mv: Some(mv), ..refused_place }
     }

@@ -1,8 +1,11 @@
 //! The lack of a node that refuses an instance.
 
+use crate::place::kept_room::{RoomGuard, RoomNumbers, ends};
+use crate::place::{Conditions, PlaceTester};
 use htools_model::units::floor_to_i64;
 use htools_model::{
-    Cluster, DiskTemplate, Instance, Ledger, Mib, NodeIdx, Obstacle, PolicyBreach, ReserveChange, Rule, TagId,
+    Cluster, DiskTemplate, Instance, Ledger, Mib, NodeIdx, Obstacle, Placement, PolicyBreach, ReserveChange,
+    Rule, TagId,
 };
 
 /// The required amount and the available one.
@@ -27,6 +30,8 @@ pub enum Shortfall {
     Pools(Vec<String>),
     /// A constraint of the cluster keeps the instance off the node.
     KeptOut,
+    /// The node would rise above a limit of its use (`--only-if`).
+    UseLimit,
     /// The instance has no secondary.
     NoSecondary,
     /// A size that the policy does not accept.
@@ -61,6 +66,16 @@ impl Shortfall {
             unit: "MiB",
             needed: amount(before.max(1).saturating_sub(after)),
             available: amount((before - 1).max(0)),
+        }
+    }
+
+    /// The lack of room for further instances after an instance has come.
+    pub(super) fn kept_room(RoomNumbers { needed, fitting }: RoomNumbers) -> Shortfall {
+        Shortfall::Amount {
+            resource: "room for further instances",
+            unit: "instances",
+            needed,
+            available: fitting,
         }
     }
 
@@ -166,6 +181,12 @@ pub fn missing(
             let reserve = cluster.reserve_for_newcomer(instance, spec)?;
             return Some(Shortfall::group_reserve(reserve.change(node)));
         }
+        Rule::KeptRoom => {
+            let alone = Placement { primary, secondary: None };
+            let place = PlaceTester::new(cluster, instance, &Conditions::default()).at(alone).ok()?;
+            let numbers = RoomGuard::of(cluster, false).numbers(cluster, &ends(&place))?;
+            return Some(Shortfall::kept_room(numbers));
+        }
         Rule::MemoryForFailover => mib("memory for a failover", instance.mem_reserved(), unallocated - one),
         Rule::PlannedMemory => {
             let needed = if is_primary { instance.mem } else { instance.mem_reserved() };
@@ -181,6 +202,7 @@ pub fn missing(
             mib("disk above the minimum with all planned instances", instance.disk, free)
         }
         Rule::CpuRatio => vcpus("vCPUs under the policy's ratio", ledger.vcpus),
+        Rule::UseLimit => Shortfall::UseLimit,
         Rule::PlannedCpuRatio => {
             vcpus("vCPUs under the policy's ratio with all planned instances", ledger.vcpus_planned)
         }

@@ -176,6 +176,7 @@ fn stuck_text(of: &Unmended, cluster: &Cluster) -> String {
         Complaint::LeftBehind => "which is to be emptied",
         Complaint::Redundancy => "which fails N+1",
         Complaint::Policy => "which goes beyond its policy",
+        Complaint::Overload => "which is above a limit of --only-if",
         Complaint::Tags => "against its exclusion tags or locations",
     };
     let name = instance.alias();
@@ -207,6 +208,7 @@ fn ailing_text(of: &AilingNode, cluster: &Cluster) -> String {
     let wrong = match of.complaint {
         Complaint::Redundancy => "still fails N+1",
         Complaint::Policy => "still has more virtual CPUs or spindles in use than its policy allows",
+        Complaint::Overload => "is still above a limit of --only-if",
         Complaint::LeftBehind => "is still not empty",
         Complaint::Tags => "still has exclusion tags that meet",
     };

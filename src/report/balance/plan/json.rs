@@ -28,6 +28,8 @@ pub(crate) enum EndingView {
     Improved,
     /// Only explanations were asked for.
     Explained,
+    /// `--only-if` or `--moves-per-day` does not allow any move now.
+    NotNow,
 }
 
 #[derive(Debug, Clone, Serialize)]

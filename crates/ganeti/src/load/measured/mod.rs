@@ -4,6 +4,7 @@
 //! instances of a cluster by name. Instances without a series take the median of their group, or what the user chooses.
 
 mod assignment;
+mod expression;
 mod presets;
 mod prometheus;
 mod range;
@@ -83,13 +84,6 @@ pub struct LoadQuestion {
     pub window: Duration,
     /// Quantile of the values in that time, from 0 to 1.
     pub quantile: f64,
-}
-
-impl LoadQuestion {
-    /// An expression with one series for each value of the label. Its rates have a range of so many seconds.
-    fn sums(&self, expression: &str, range: u64) -> String {
-        format!("sum by ({}) ({})", self.label, expression.replace("{range}", &format!("{range}s")))
-    }
 }
 
 /// Maximum length of a text of the server in messages, in characters.

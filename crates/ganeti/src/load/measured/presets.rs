@@ -17,6 +17,8 @@ words!(
         Node = "node",
         /// The process exporter on the nodes, with a group for each KVM process, by the name of the group.
         Process = "process",
+        /// Load that recording rules have prepared, for large clusters; by the instance.
+        Recorded = "recorded",
     }
 );
 
@@ -27,6 +29,7 @@ impl ExporterPreset {
             ExporterPreset::Libvirt => "domain",
             ExporterPreset::Node => "instance",
             ExporterPreset::Process => "groupname",
+            ExporterPreset::Recorded => "guest",
         }
     }
 
@@ -35,7 +38,7 @@ impl ExporterPreset {
         match self {
             // The address has a port.
             ExporterPreset::Node => Some(r"^(.+?)(?::\d+)?$"),
-            ExporterPreset::Libvirt | ExporterPreset::Process => None,
+            ExporterPreset::Libvirt | ExporterPreset::Process | ExporterPreset::Recorded => None,
         }
     }
 
@@ -75,6 +78,11 @@ impl ExporterPreset {
                     ),
                 ),
             ],
+            ExporterPreset::Recorded => {
+                let named = |(resource, name): (LoadResource, &str)| (resource, format!("guest:{name}"));
+                let names = [(Cpu, "cpu"), (Memory, "memory"), (Disk, "disk"), (Network, "network")];
+                names.map(named).into()
+            }
             ExporterPreset::Process => vec![
                 (Cpu, rate("namedprocess_namegroup_cpu_seconds_total")),
                 (Memory, r#"namedprocess_namegroup_memory_bytes{memtype="resident"}"#.to_owned()),

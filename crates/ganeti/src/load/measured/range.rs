@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
+use super::expression::means;
 use super::{LoadQuestion, LoadResource, NamePattern};
 
 /// Regular times.
@@ -62,7 +63,7 @@ impl LoadQuestion {
     pub fn history(&self, resource: LoadResource, times: RangeTimes) -> Option<RangeQuestion> {
         let expression = self.expressions.get(&resource)?;
         Some(RangeQuestion {
-            query: self.sums(expression, u64::from(times.step)),
+            query: means(self, expression, u64::from(times.step)),
             label: self.label.clone(),
             pattern: self.pattern.clone(),
             times,

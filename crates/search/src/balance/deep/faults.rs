@@ -4,6 +4,7 @@ use std::ops::Sub;
 
 use super::arrangement::{Arrangement, Counts, Shift, Touch};
 use super::terrain::{NOWHERE, SlotStanding, Terrain};
+use htools_model::Mib;
 
 /// Counts of faults, worst kind first. Fewer of an earlier kind are better, regardless of the later kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -14,6 +15,8 @@ pub struct Faults {
     pub failing: i64,
     /// Nodes with more virtual CPUs or spindle weight than their policy allows.
     pub breaches: i64,
+    /// Nodes above a limit of their use that the user has set.
+    pub overloads: i64,
     /// Primaries with the same exclusion tag on a node, beyond the first.
     pub conflicts: i64,
     /// Location costs.
@@ -23,6 +26,8 @@ pub struct Faults {
     /// Memory that nodes lack for N+1, in MiB, plus the excess over policies, in virtual CPUs and spindle
     /// weight. It is not a fault of its own, but reducing it leads towards fewer faults.
     pub shortage: i64,
+    /// Percent above the limits of the nodes' use, in thousandths. Like `shortage`, no fault of its own.
+    pub overload: i64,
 }
 
 impl Sub for Faults {
@@ -33,10 +38,12 @@ impl Sub for Faults {
             left_behind: self.left_behind - other.left_behind,
             failing: self.failing - other.failing,
             breaches: self.breaches - other.breaches,
+            overloads: self.overloads - other.overloads,
             conflicts: self.conflicts - other.conflicts,
             locations: self.locations - other.locations,
             crowded: self.crowded - other.crowded,
             shortage: self.shortage.wrapping_sub(other.shortage),
+            overload: self.overload.wrapping_sub(other.overload),
         }
     }
 }
@@ -47,9 +54,14 @@ impl Faults {
         Faults { left_behind: self.left_behind, ..Faults::default() }
     }
 
-    /// The faults without `shortage`.
+    /// Only the nodes above limits of their use.
+    pub(crate) fn overloads_only(self) -> Faults {
+        Faults { overloads: self.overloads, overload: self.overload, ..Faults::default() }
+    }
+
+    /// The faults without `shortage` and `overload`.
     pub(crate) fn without_shortage(self) -> Faults {
-        Faults { shortage: 0, ..self }
+        Faults { shortage: 0, overload: 0, ..self }
     }
 
     fn of_counts(counts: &Counts) -> Faults {
@@ -73,6 +85,48 @@ fn excess(at: &Arrangement<'_>, slot: u32, vcpus: i64, weight: f64) -> i64 {
     (over.max(0.0) + (weight - spec.spindle_limit).max(0.0)).ceil() as i64
 }
 
+/// Percent above the limits of the use of a slot's node after a change of it, in thousandths.
+fn overload(at: &Arrangement<'_>, slot: u32, change: &UseChange) -> i64 {
+    let spec = at.terrain.spec(slot);
+    if !spec.limits.is_any() {
+        return 0;
+    }
+    let mut ledger = *at.ledgers.ledger(slot);
+    ledger.mem_instances += Mib(change.mem);
+    ledger.vcpus = ledger.vcpus.wrapping_add(change.vcpus);
+    ledger.load.cpu += change.cpu;
+    ledger.disk_free -= Mib(change.disk);
+    (1000.0 * spec.over_limits(&ledger)).ceil() as i64
+}
+
+/// Change of the use of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct UseChange {
+    /// In MiB.
+    mem: i64,
+    vcpus: i64,
+    /// Measured processor load.
+    cpu: f64,
+    /// In MiB.
+    disk: i64,
+}
+
+impl UseChange {
+    /// Adds (`sign` 1) or removes (-1) an instance in one of its roles.
+    fn add(&mut self, terrain: &Terrain<'_>, mobile: u32, secondary: bool, sign: i64) {
+        let instance = terrain.instance(mobile);
+        if instance.forthcoming {
+            return;
+        }
+        if !secondary {
+            self.mem += sign * instance.mem_in_use().0;
+            self.vcpus += sign * instance.vcpus_in_use();
+            self.cpu += sign as f64 * instance.util.cpu;
+        }
+        self.disk += sign * instance.local_disk().0;
+    }
+}
+
 /// Virtual CPUs and spindle weight that a mobile adds to a node.
 fn load(terrain: &Terrain<'_>, mobile: u32, secondary: bool) -> (i64, f64) {
     let instance = terrain.instance(mobile);
@@ -93,6 +147,9 @@ impl Arrangement<'_> {
                 faults.failing += 1;
                 faults.shortage += (self.reserved[at] - self.mem_free[at] + 1).max(1);
             }
+            let over = overload(self, *slot, &UseChange::default());
+            faults.overloads += i64::from(over > 0);
+            faults.overload += over;
             let excess = excess(self, *slot, 0, 0.0);
             faults.breaches += i64::from(excess > 0);
             faults.shortage += excess;
@@ -110,6 +167,8 @@ impl Arrangement<'_> {
             failing: now.failing,
             breaches: now.breaches,
             shortage: now.shortage,
+            overloads: now.overloads,
+            overload: now.overload,
             ..Faults::of_counts(&pending.counts)
         };
         for touch in &self.touched {
@@ -129,6 +188,14 @@ impl Arrangement<'_> {
                     then.shortage += sign * (lacks + 1).max(1);
                 }
             }
+            if self.terrain.spec(touch.slot).limits.is_any() {
+                let change = self.use_change(touch, proposal);
+                for (change, sign) in [(UseChange::default(), -1), (change, 1)] {
+                    let over = overload(self, touch.slot, &change);
+                    then.overloads += sign * i64::from(over > 0);
+                    then.overload += sign * over;
+                }
+            }
             let (vcpus, weight) = self.load_change(touch, proposal);
             for (excess, sign) in
                 [(excess(self, touch.slot, 0, 0.0), -1), (excess(self, touch.slot, vcpus, weight), 1)]
@@ -140,19 +207,34 @@ impl Arrangement<'_> {
         then
     }
 
+    fn use_change(&self, touch: &Touch, proposal: &[Shift]) -> UseChange {
+        let mut change = UseChange::default();
+        self.each_role(touch, proposal, |mobile, secondary, sign| {
+            change.add(self.terrain, mobile, secondary, sign);
+        });
+        change
+    }
+
     fn load_change(&self, touch: &Touch, proposal: &[Shift]) -> (i64, f64) {
         let mut change = (0, 0.0);
+        self.each_role(touch, proposal, |mobile, secondary, sign| {
+            let (vcpus, weight) = load(self.terrain, mobile, secondary);
+            change = (change.0 + sign * vcpus, change.1 + sign as f64 * weight);
+        });
+        change
+    }
+
+    /// Calls `role` with each mobile that leaves (-1) or enters (1) the slot, and whether it is a secondary there.
+    fn each_role(&self, touch: &Touch, proposal: &[Shift], mut role: impl FnMut(u32, bool, i64)) {
         for shift in proposal {
             for (seat, sign) in [(self.seats[shift.mobile as usize], -1), (shift.to, 1)] {
                 for (slot, secondary) in [(seat.primary, false), (seat.secondary, true)] {
                     if slot == touch.slot && slot != NOWHERE {
-                        let (vcpus, weight) = load(self.terrain, shift.mobile, secondary);
-                        change = (change.0 + sign * vcpus, change.1 + sign as f64 * weight);
+                        role(shift.mobile, secondary, sign);
                     }
                 }
             }
         }
-        change
     }
 
     /// Returns true if the node of the slot is offline or must be emptied.
@@ -179,9 +261,20 @@ impl Arrangement<'_> {
         self.terrain.is_online(slot) && excess(self, slot, 0, 0.0) > 0
     }
 
+    /// Returns true if the node of the slot is above a limit of its use.
+    pub(super) fn is_overloaded(&self, slot: u32) -> bool {
+        self.terrain.is_online(slot) && overload(self, slot, &UseChange::default()) > 0
+    }
+
+    /// Returns true if the mobile is on a node that is above a limit of its use.
+    pub(super) fn is_overloading(&self, mobile: u32) -> bool {
+        let seat = self.seats[mobile as usize];
+        [seat.primary, seat.secondary].into_iter().any(|slot| self.is_overloaded(slot))
+    }
+
     /// Returns true if the node of the slot has any fault, apart from tags.
     pub(super) fn has_fault(&self, slot: u32) -> bool {
-        self.is_to_be_left(slot) || self.fails(slot) || self.exceeds(slot)
+        self.is_to_be_left(slot) || self.fails(slot) || self.exceeds(slot) || self.is_overloaded(slot)
     }
 
     /// Returns true if the mobile is involved in any fault.

@@ -8,7 +8,9 @@ use super::arrangement::Shift;
 use super::tag_state::{PrimaryChange, TagState, location_score};
 use super::terrain::{NOWHERE, Seat, Terrain};
 use htools_model::score::Touched;
-use htools_model::{DiskCheck, JointReserve, Ledger, Mib, NodeIdx, NodeReserve, Strictness, TagArrival};
+use htools_model::{
+    ClusterRoom, DiskCheck, JointReserve, Ledger, Mib, NodeIdx, NodeReserve, NodeRoom, Strictness, TagArrival,
+};
 
 /// A change of the memory that a slot keeps for the failure of another, in MiB.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +32,8 @@ pub(super) struct Ledgers {
     strangers: Vec<u32>,
     /// For each slot, the mobiles that are at home there, with true for secondaries.
     natives: Vec<Vec<(u32, bool)>>,
+    /// Room for further instances, if it is kept, and the slots that have changed since it was updated.
+    room: Option<(ClusterRoom, Vec<u32>)>,
 }
 
 impl Ledgers {
@@ -66,6 +70,7 @@ impl Ledgers {
             peers: peers.collect(),
             strangers: vec![0; slots],
             natives,
+            room: terrain.room().map(|room| (ClusterRoom::clone(room), Vec::new())),
         }
     }
 
@@ -121,6 +126,7 @@ impl Ledgers {
         proposal: &[Shift],
         tags: &TagState,
     ) -> bool {
+        self.update_room(terrain);
         let mut saved: SmallVec<[(u32, Ledger); 8]> = SmallVec::new();
         for shift in proposal {
             let from = seats[shift.mobile as usize];
@@ -155,6 +161,7 @@ impl Ledgers {
             });
             allows(&touched.collect::<SmallVec<[Touched<'_>; 8]>>())
         });
+        let is_allowed = is_allowed && self.keeps_room(terrain, &saved);
         if !is_allowed {
             self.take_back(terrain, seats, proposal, proposal.len(), &saved);
         }
@@ -179,6 +186,26 @@ impl Ledgers {
         for (slot, ledger) in saved {
             self.ledgers[*slot as usize] = *ledger;
         }
+        // The changed slots are as they were.
+        self.room.iter_mut().for_each(|(_, changed)| changed.clear());
+    }
+
+    /// Brings the room up to date.
+    fn update_room(&mut self, terrain: &Terrain<'_>) {
+        let Some((room, changed)) = &mut self.room else { return };
+        for slot in changed.drain(..) {
+            let now = room.node_room(terrain.spec(slot), &self.ledgers[slot as usize]);
+            room.enter(terrain.nodes[slot as usize], now);
+        }
+    }
+
+    /// Returns true if enough room is left after a proposal that has changed some slots.
+    fn keeps_room(&self, terrain: &Terrain<'_>, saved: &[(u32, Ledger)]) -> bool {
+        let Some((room, _)) = &self.room else { return true };
+        let change = |(slot, _): &(u32, Ledger)| {
+            (terrain.nodes[*slot as usize], room.node_room(terrain.spec(*slot), self.ledger(*slot)))
+        };
+        room.allows(&saved.iter().map(change).collect::<SmallVec<[(NodeIdx, NodeRoom); 8]>>())
     }
 
     /// Moves many mobiles from their homes: first all leave, then they arrive one by one. Updates `seats` and
@@ -193,7 +220,9 @@ impl Ledgers {
         for shift in shifts {
             self.lift(terrain, shift.mobile, seats, tags);
         }
-        shifts.iter().all(|shift| self.land(terrain, *shift, seats, tags))
+        let arrived = shifts.iter().all(|shift| self.land(terrain, *shift, seats, tags));
+        self.update_room(terrain);
+        arrived && self.room.as_ref().is_none_or(|(room, _)| room.holds())
     }
 
     /// Takes a mobile off its nodes. Updates `seats` and `tags`.
@@ -230,6 +259,9 @@ impl Ledgers {
 
     /// Adds a mobile to the values kept beside the ledgers, or removes it if `by` is -1.
     fn count_in(&mut self, terrain: &Terrain<'_>, mobile: u32, seat: Seat, by: i64) {
+        if let Some((_, changed)) = &mut self.room {
+            changed.extend([seat.primary, seat.secondary].into_iter().filter(|slot| *slot != NOWHERE));
+        }
         let details = &terrain.mobiles[mobile as usize];
         if seat.secondary != NOWHERE {
             if details.need > 0 {

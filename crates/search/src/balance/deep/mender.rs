@@ -59,13 +59,35 @@ impl PartialEq for Potential {
 
 impl Eq for Potential {}
 
+/// Faults that a repair ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MendScope {
+    /// All faults.
+    All,
+    /// Instances on nodes that must become empty.
+    LeftBehind,
+    /// Nodes above limits of their use.
+    Overloads,
+}
+
+impl MendScope {
+    /// The faults that count.
+    pub(super) fn of(self, faults: Faults) -> Faults {
+        match self {
+            MendScope::All => faults,
+            MendScope::LeftBehind => faults.left_behind_only(),
+            MendScope::Overloads => faults.overloads_only(),
+        }
+    }
+}
+
 /// The state of a repair.
 pub(super) struct Mender<'t> {
     pub at: Arrangement<'t>,
     /// The present faults.
     pub now: Faults,
-    /// True if only instances on nodes that must become empty count.
-    evacuates: bool,
+    /// The faults that count.
+    scope: MendScope,
     sift: NodeSelection,
     /// Number of changes since the nodes were sifted.
     since: usize,
@@ -74,11 +96,11 @@ pub(super) struct Mender<'t> {
 }
 
 impl<'t> Mender<'t> {
-    pub(super) fn of(terrain: &'t Terrain<'t>, evacuates: bool) -> Mender<'t> {
+    pub(super) fn of(terrain: &'t Terrain<'t>, scope: MendScope) -> Mender<'t> {
         let at = Arrangement::of(terrain);
         let now = at.faults();
         let (sift, typical) = (NodeSelection::of(&at, &[]), Vec::new());
-        let mut mender = Mender { at, now, evacuates, sift, since: 0, typical, pushes: 0 };
+        let mut mender = Mender { at, now, scope, sift, since: 0, typical, pushes: 0 };
         let faulty_mobiles = mender.faulty_mobiles();
         // The typical mobiles: of each kind, the one with the median memory.
         for mirrored in [false, true] {
@@ -96,7 +118,11 @@ impl<'t> Mender<'t> {
 
     /// Returns true if the mobile is involved in a fault that counts.
     pub(super) fn is_wrong(&self, mobile: u32) -> bool {
-        if self.evacuates { self.at.is_left_behind(mobile) } else { self.at.is_in_fault(mobile) }
+        match self.scope {
+            MendScope::All => self.at.is_in_fault(mobile),
+            MendScope::LeftBehind => self.at.is_left_behind(mobile),
+            MendScope::Overloads => self.at.is_overloading(mobile),
+        }
     }
 
     /// All mobiles that are involved in a fault that counts.
@@ -106,7 +132,7 @@ impl<'t> Mender<'t> {
 
     /// The faults that count here.
     fn counting(&self, faults: Faults) -> Faults {
-        if self.evacuates { faults.left_behind_only() } else { faults }
+        self.scope.of(faults)
     }
 
     /// The faults and the score after a proposal.
@@ -167,10 +193,20 @@ impl<'t> Mender<'t> {
             }
         }
         remedies.sort_by(|a, b| {
+            let copies = self.copies(a.shift).cmp(&self.copies(b.shift));
             let scores = a.score.total_cmp(&b.score);
-            a.then.cmp(&b.then).then(scores).then(a.shift.to.cmp(&b.shift.to))
+            a.then.cmp(&b.then).then(copies).then(scores).then(a.shift.to.cmp(&b.shift.to))
         });
         remedies
+    }
+
+    /// Returns true if a change copies disks and should be avoided for that: an overload that a live migration ends is not
+    /// worth a copy.
+    fn copies(&self, shift: Shift) -> bool {
+        let Seat { primary, secondary } = self.at.seats[shift.mobile as usize];
+        self.scope == MendScope::Overloads
+            && secondary != NOWHERE
+            && shift.to != Seat { primary: secondary, secondary: primary }
     }
 
     /// Moves a mobile away from nodes that must become empty. If necessary, it moves another instance out of

@@ -2,7 +2,7 @@
 
 use super::headway::DeepWatch;
 use super::order::{OrderedSteps, order};
-use super::repair::{RepairMoves, evacuate, repair};
+use super::repair::{RepairMoves, evacuate, overloaded, relieve, repair};
 use super::surplus::without_surplus;
 use super::{Deep, DeepOptions, search};
 use crate::Stopped;
@@ -20,6 +20,8 @@ pub enum DeepGoal {
     Repair,
     /// Empty these nodes.
     Evacuate(Vec<NodeIdx>),
+    /// No node above a limit of its use, with as few moves as possible. Nothing else is repaired.
+    Relieve,
 }
 
 /// Result of the search for a goal.
@@ -111,25 +113,31 @@ pub fn plan(
     watch: DeepWatch<'_>,
 ) -> DeepPlan {
     let cluster: &Cluster = draft;
-    let (found, ordered) = match goal {
+    let (mut found, ordered) = match goal {
         DeepGoal::Best(deep) => {
             let mut found = search(cluster, nodes, options, deep, watch);
             let ordered = order_best(cluster, nodes, options, deep, &mut found);
             (DeepFound::Best(found), ordered)
         }
-        DeepGoal::Repair | DeepGoal::Evacuate(_) => {
+        DeepGoal::Repair | DeepGoal::Evacuate(_) | DeepGoal::Relieve => {
             let mending = match goal {
                 DeepGoal::Evacuate(emptied) => evacuate(cluster, nodes, options, emptied),
+                DeepGoal::Relieve => relieve(cluster, nodes, options),
                 _ => repair(cluster, nodes, options),
             };
             let ordered = order(cluster, nodes, options, &mending.placements, usize::MAX);
-            let emptied = if let DeepGoal::Evacuate(emptied) = goal { Some(&emptied[..]) } else { None };
-            let ordered = without_surplus(cluster, nodes, options, emptied, ordered);
+            let mut ordered = without_surplus(cluster, nodes, options, goal, ordered);
+            if let (DeepGoal::Relieve, Ok(most)) = (goal, usize::try_from(options.max_length)) {
+                ordered.steps.truncate(most);
+            }
             (DeepFound::Mended(mending), ordered)
         }
     };
     for step in &ordered.steps {
         perform_step(draft, step, &options.rules).expect("what was ordered is possible");
+    }
+    if let (DeepGoal::Relieve, DeepFound::Mended(mending)) = (goal, &mut found) {
+        mending.ailing = overloaded(draft, nodes, options);
     }
     let last = Board::new(draft, nodes).components();
     DeepPlan { found, ordered, last, stopped: watch.deadline.reached() }

@@ -41,7 +41,10 @@ impl Relabelling {
         let terrain = home.terrain;
         let rules = &terrain.rules;
         let is_free = rules.disk_moves && rules.instance_moves && !rules.restricted_migration;
-        let is_plain = !terrain.located && !terrain.unknown_spindles && terrain.restraint.is_none();
+        let is_plain = !terrain.located
+            && !terrain.unknown_spindles
+            && terrain.restraint.is_none()
+            && terrain.room().is_none();
         (is_free && is_plain).then(|| Relabelling { alike: AlikeGroups::of(home) })
     }
 

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::arrangement::Arrangement;
+use super::mender::MendScope;
 use super::terrain::{NOWHERE, Seat, SlotStanding};
 use crate::balance::{BalanceOptions, is_on_offline};
 use crate::moves::{Refusal, Trial};
@@ -19,6 +20,8 @@ words!(
         Redundancy = "n+1",
         /// A node has more virtual CPUs or spindle weight than its policy allows.
         Policy = "policy",
+        /// A node is above a limit of its use.
+        Overload = "overload",
         /// A primary shares an exclusion tag with another on its node or at its location, or it is at an
         /// undesired location.
         Tags = "tags",
@@ -105,12 +108,14 @@ pub(super) fn unmended(
 }
 
 /// The nodes that still have a fault, in order.
-pub(super) fn ailing(at: &Arrangement<'_>) -> Vec<AilingNode> {
+pub(super) fn ailing(at: &Arrangement<'_>, scope: MendScope) -> Vec<AilingNode> {
+    let all = scope == MendScope::All;
     let of_slot = |slot: &u32| {
-        let complaint = match (at.fails(*slot), at.exceeds(*slot)) {
-            (true, _) => Complaint::Redundancy,
-            (false, true) => Complaint::Policy,
-            (false, false) => return None,
+        let complaint = match (at.fails(*slot) && all, at.exceeds(*slot) && all, at.is_overloaded(*slot)) {
+            (true, _, _) => Complaint::Redundancy,
+            (false, true, _) => Complaint::Policy,
+            (false, false, true) => Complaint::Overload,
+            (false, false, false) => return None,
         };
         let residents = &at.residents[*slot as usize];
         Some(AilingNode {

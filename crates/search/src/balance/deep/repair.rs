@@ -4,7 +4,8 @@
 use super::arrangement::Arrangement;
 use super::as_draft;
 use super::faults::Faults;
-use super::mender::Mender;
+use super::mender::{MendScope, Mender};
+use super::plan::DeepGoal;
 use super::remains::{AilingNode, Unmended, ailing, unmended};
 use super::terrain::Terrain;
 use crate::balance::BalanceOptions;
@@ -35,7 +36,7 @@ impl RepairMoves {
 /// Repairs the faults in the set `nodes` (ascending): instances on offline nodes, nodes that fail N+1 or exceed
 /// their policy, conflicts of exclusion tags, and wrong locations.
 pub(crate) fn repair(cluster: &Cluster, nodes: &[NodeIdx], options: &BalanceOptions) -> RepairMoves {
-    mend(&terrain(cluster, nodes, options, None), options, None)
+    mend(&Terrain::of(cluster, nodes, options), options, MendScope::All, None)
 }
 
 /// Moves all primaries and secondaries away from the nodes `emptied` of the set `nodes` (ascending).
@@ -45,7 +46,18 @@ pub(crate) fn evacuate(
     options: &BalanceOptions,
     emptied: &[NodeIdx],
 ) -> RepairMoves {
-    mend(&terrain(cluster, nodes, options, Some(emptied)), options, Some(emptied))
+    let terrain = Terrain::evacuating(cluster, nodes, options, emptied);
+    mend(&terrain, options, MendScope::LeftBehind, Some(emptied))
+}
+
+/// Ends the overload of nodes in the set `nodes` (ascending): no figure of their use stays above its limit.
+pub(crate) fn relieve(cluster: &Cluster, nodes: &[NodeIdx], options: &BalanceOptions) -> RepairMoves {
+    mend(&Terrain::of(cluster, nodes, options), options, MendScope::Overloads, None)
+}
+
+/// The nodes that are above limits of their use.
+pub(super) fn overloaded(cluster: &Cluster, nodes: &[NodeIdx], options: &BalanceOptions) -> Vec<AilingNode> {
+    ailing(&Arrangement::of(&Terrain::of(cluster, nodes, options)), MendScope::Overloads)
 }
 
 /// The remaining faults of a cluster that should be repaired.
@@ -53,33 +65,31 @@ pub(super) fn left(
     cluster: &Cluster,
     nodes: &[NodeIdx],
     options: &BalanceOptions,
-    emptied: Option<&[NodeIdx]>,
+    goal: &DeepGoal,
 ) -> Faults {
-    let terrain = terrain(cluster, nodes, options, emptied);
-    let faults = Arrangement::of(&terrain).faults().without_shortage();
-    if emptied.is_some() { faults.left_behind_only() } else { faults }
-}
-
-fn terrain<'c>(
-    cluster: &'c Cluster,
-    nodes: &[NodeIdx],
-    options: &BalanceOptions,
-    emptied: Option<&[NodeIdx]>,
-) -> Terrain<'c> {
-    match emptied {
-        Some(emptied) => Terrain::evacuating(cluster, nodes, options, emptied),
-        None => Terrain::of(cluster, nodes, options),
-    }
+    let (terrain, scope) = match goal {
+        DeepGoal::Evacuate(emptied) => {
+            (Terrain::evacuating(cluster, nodes, options, emptied), MendScope::LeftBehind)
+        }
+        DeepGoal::Relieve => (Terrain::of(cluster, nodes, options), MendScope::Overloads),
+        DeepGoal::Repair | DeepGoal::Best(_) => (Terrain::of(cluster, nodes, options), MendScope::All),
+    };
+    scope.of(Arrangement::of(&terrain).faults().without_shortage())
 }
 
 /// Number of rounds in which every moved instance looks for a better seat.
 const ROUNDS: usize = 2;
 
-fn mend(terrain: &Terrain<'_>, options: &BalanceOptions, emptied: Option<&[NodeIdx]>) -> RepairMoves {
-    let mut mender = Mender::of(terrain, emptied.is_some());
+fn mend(
+    terrain: &Terrain<'_>,
+    options: &BalanceOptions,
+    scope: MendScope,
+    emptied: Option<&[NodeIdx]>,
+) -> RepairMoves {
+    let mut mender = Mender::of(terrain, scope);
     let before = mender.now;
     let mut left_behind: Vec<u32> = mender.faulty_mobiles();
-    left_behind.retain(|mobile| mender.at.is_left_behind(*mobile));
+    left_behind.retain(|mobile| scope != MendScope::Overloads && mender.at.is_left_behind(*mobile));
     // The largest instances come first, since they find the fewest places.
     left_behind.sort_by_key(|m| {
         let mobile = &terrain.mobiles[*m as usize];
@@ -93,7 +103,7 @@ fn mend(terrain: &Terrain<'_>, options: &BalanceOptions, emptied: Option<&[NodeI
     }
     mender.drop_useless_moves();
     for _ in 0..ROUNDS {
-        if !mender.settle() {
+        if scope == MendScope::Overloads || !mender.settle() {
             break;
         }
         mender.drop_useless_moves();
@@ -104,7 +114,10 @@ fn mend(terrain: &Terrain<'_>, options: &BalanceOptions, emptied: Option<&[NodeI
         .collect();
     placements.sort_unstable_by_key(|(instance, _)| *instance);
     let draft = as_draft(terrain, at);
-    let stuck = unmended(at, &draft, options, emptied, &mender.faulty_mobiles());
-    let ailing = if emptied.is_none() { ailing(at) } else { Vec::new() };
+    let stuck = match scope {
+        MendScope::Overloads => Vec::new(),
+        _ => unmended(at, &draft, options, emptied, &mender.faulty_mobiles()),
+    };
+    let ailing = if emptied.is_none() { ailing(at, scope) } else { Vec::new() };
     RepairMoves { placements, before, after: mender.now, stuck, ailing }
 }

@@ -2,6 +2,7 @@
 
 use super::faults::Faults;
 use super::order::OrderedSteps;
+use super::plan::DeepGoal;
 use super::repair::left;
 use crate::balance::BalanceOptions;
 use crate::moves::perform_step;
@@ -17,7 +18,7 @@ pub(super) fn without_surplus(
     cluster: &Cluster,
     nodes: &[NodeIdx],
     options: &BalanceOptions,
-    emptied: Option<&[NodeIdx]>,
+    goal: &DeepGoal,
     mut ordered: OrderedSteps,
 ) -> OrderedSteps {
     // A step that makes room for a concession is needed, even if it repairs nothing itself.
@@ -38,7 +39,7 @@ pub(super) fn without_surplus(
             let score = if scored { Board::new(&draft, nodes).score() } else { step.score };
             made.push(Step { from, to: draft.instance(step.instance).placement(), score, ..*step });
         }
-        Some((made, left(&draft, nodes, options, emptied)))
+        Some((made, left(&draft, nodes, options, goal)))
     };
     let Some((_, needed)) = replay(&ordered.steps, false) else { return ordered };
     for at in (0..ordered.steps.len()).rev().take(MOST_LEFT_OUT) {

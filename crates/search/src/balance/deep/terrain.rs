@@ -12,7 +12,8 @@ use crate::moves::Repertoire;
 use htools_model::score::metrics::{Aggregate, Count, LANES, Lanes, TABLE, lane};
 use htools_model::score::{Board, Touched};
 use htools_model::{
-    Cluster, Instance, InstanceIdx, Mirroring, NodeIdx, NodeSpec, Placement, WORTH_PARTS, Weights,
+    Cluster, ClusterRoom, Instance, InstanceIdx, Mirroring, NodeIdx, NodeSpec, Placement, WORTH_PARTS,
+    Weights,
 };
 
 /// Stands for a missing slot.
@@ -357,6 +358,14 @@ impl<'c> Terrain<'c> {
 
     pub(crate) fn instance(&self, mobile: u32) -> &'c Instance {
         self.cluster.instance(self.mobiles[mobile as usize].instance)
+    }
+
+    /// The room for further instances that the search keeps, if any. Emptying nodes comes first.
+    pub(crate) fn room(&self) -> Option<&'c ClusterRoom> {
+        let is_left = |slot: u32| self.standing.get(slot as usize) == Some(&SlotStanding::Offline);
+        let must_leave = |mobile: &Mobile| is_left(mobile.home.primary) || is_left(mobile.home.secondary);
+        let room = self.cluster.room().map(AsRef::as_ref);
+        room.filter(|_| !self.rules.ignore_soft_errors && !self.mobiles.iter().any(must_leave))
     }
 
     /// Returns true if the slot is an online node of the set.

@@ -3,7 +3,7 @@
 mod pair;
 
 use self::pair::Leaving;
-use crate::moves::{MoveRules, Outcome, Trial, perform};
+use crate::moves::{MoveRules, Outcome, Trial, perform, perform_alone};
 use htools_model::score::Board;
 use htools_model::{
     Cluster, DiskTemplate, Draft, EvacMode, FailKind, GroupIdx, Instance, InstanceIdx, Mirroring, Move,
@@ -91,8 +91,12 @@ pub fn evacuate(
         (Mirroring::Internal, EvacMode::All) => pair(draft, idx, destination)?,
     };
     for mv in &moves {
-        perform(draft, idx, *mv, &rules(destination))
-            .map_err(|refusal| EvacuationObstacle::Failover(refusal.rule.kind()))?;
+        let made = match moves.len() {
+            1 => perform(draft, idx, *mv, &rules(destination)),
+            // They were checked together, and what they need in between is not what they leave.
+            _ => perform_alone(draft, idx, *mv, &rules(destination)),
+        };
+        made.map_err(|refusal| EvacuationObstacle::Failover(refusal.rule.kind()))?;
     }
     let instance = draft.instance(idx);
     let to = Placement { primary: instance.primary, secondary: instance.mirror() };

@@ -6,6 +6,7 @@
 
 use super::{Destination, PairStep};
 use crate::place::bounds::{Bounds, backing_never_helps};
+use crate::place::kept_room::RoomGuard;
 use htools_model::score::{Board, NodeChange, PairUpdate, Touched};
 use htools_model::{
     Cluster, DiskCheck, FailKind, Instance, Ledger, Mib, NodeIdx, NodeState, Placement, ReserveChange, Rule,
@@ -27,6 +28,7 @@ pub(super) struct Leaving<'a> {
     /// Its primary node without it, after all steps.
     primary_left: Ledger,
     mirror_left: Ledger,
+    room: RoomGuard,
 }
 
 /// A new node with the instance, and the change of its values.
@@ -70,6 +72,7 @@ impl<'a> Leaving<'a> {
             reentered,
             primary_left,
             mirror_left,
+            room: RoomGuard::moving(cluster, instance, destination.ignore_soft_errors),
         })
     }
 
@@ -144,8 +147,17 @@ impl<'a> Leaving<'a> {
 
     /// Checks whether the instance can go to a pair.
     pub(super) fn check(&self, a: NodeIdx, b: NodeIdx) -> Result<(), Refused> {
-        self.take_over(a)?;
-        self.back_up(b, self.state(b).peers.get(a)).map(drop)
+        let first = self.take_over(a)?;
+        let second = self.back_up(b, self.state(b).peers.get(a))?;
+        match self.keeps_room([(a, &first), (b, &second)]) {
+            true => Ok(()),
+            false => Err(refused(PairStep::FinalSecondary)(Rule::KeptRoom)),
+        }
+    }
+
+    /// Returns true if enough room is left with the instance on its new nodes.
+    fn keeps_room(&self, ends: [(NodeIdx, &TakenOver); 2]) -> bool {
+        self.room.holds(self.cluster, &ends.map(|(node, taken)| (node, taken.ledger)))
     }
 
     /// The board of a group after the instance has left its nodes.
@@ -207,7 +219,7 @@ impl<'a> Leaving<'a> {
                     None => true,
                     Some((least, x, y)) => score < *least || (!(score > *least) && (a, b) > (*x, *y)),
                 };
-                if better {
+                if better && self.keeps_room([(targets[a], first), (targets[b], &second)]) {
                     best = Some((score, a, b));
                 }
             }

@@ -1,0 +1,281 @@
+//! History of the runs on clusters: what was looked at, which moves were made, and how they ended.
+//!
+//! The file has one JSON object per line. A run is recorded twice: with its plan before its first job, and with the
+//! outcome of each move at its end. The moves of a run that never ended count as made when it began, because nobody
+//! knows better. Journals hold the details of each run, and may be deleted; the history stays.
+
+mod file;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::client::ClusterId;
+use super::journal::Header;
+use super::report::{Report, StepState};
+use htools_model::Placement;
+use htools_plan::work::Work;
+
+pub use file::{FILE_NAME, HistoryError, HistoryFile};
+
+/// Schema of the lines that this version reads and writes.
+pub const SCHEMA: &str = "htools.history-1";
+
+/// One line of the history.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HistoryLine {
+    /// [`SCHEMA`].
+    pub history: String,
+    /// Time of the line, in milliseconds since 1970.
+    pub at: u64,
+    /// The cluster.
+    pub cluster: ClusterId,
+    /// The tool.
+    pub tool: String,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: HistoryEvent,
+}
+
+/// What a line of the history records.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum HistoryEvent {
+    /// A tool compared the nodes with thresholds.
+    Look(LookRecord),
+    /// A run has begun.
+    Begun(RunBegun),
+    /// A run has ended.
+    Ended(RunEnded),
+}
+
+/// Comparison of the nodes of a group with thresholds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LookRecord {
+    /// UUID of the node group.
+    pub group: String,
+    /// The thresholds, as they were typed.
+    pub condition: String,
+    /// True if the condition held.
+    pub is_met: bool,
+    /// Score of the group.
+    pub score: f64,
+    /// Nodes above a threshold.
+    pub nodes: Vec<String>,
+}
+
+/// Beginning of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunBegun {
+    /// Start of the run in nanoseconds since 1970, as its jobs record it.
+    pub run: u64,
+    /// Its journal.
+    pub journal: String,
+    /// The reason that its jobs record.
+    pub reason: String,
+    /// Score before the first move, if the tool knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    /// The planned moves.
+    pub moves: Vec<PlannedMove>,
+}
+
+/// A move of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedMove {
+    /// The instance.
+    pub instance: String,
+    /// Nodes before.
+    pub from: Placement<String>,
+    /// Nodes after.
+    pub to: Placement<String>,
+}
+
+/// End of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunEnded {
+    /// The run, as in [`RunBegun`].
+    pub run: u64,
+    /// How it ended: `done`, `failed`, ...
+    pub ending: String,
+    /// Score after the last move, if the cluster could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    /// Outcome of each move, in the order of the plan.
+    pub outcomes: Vec<String>,
+}
+
+/// A move that was made, or may have been.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastMove {
+    /// End of its run, or its beginning if the end is unknown, in milliseconds since 1970.
+    pub at: u64,
+    /// The cluster.
+    pub cluster: ClusterId,
+    /// The tool.
+    pub tool: String,
+    /// Start of its run.
+    pub run: u64,
+    /// The instance and its nodes.
+    pub moved: PlannedMove,
+    /// Its outcome; `unknown` if the run has not ended.
+    pub outcome: String,
+}
+
+/// A run with its plan and its end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PastRun {
+    /// Time of its beginning, in milliseconds since 1970.
+    pub at: u64,
+    /// The cluster.
+    pub cluster: ClusterId,
+    /// The tool.
+    pub tool: String,
+    /// Its plan.
+    pub begun: RunBegun,
+    /// Its end and the time of it, if it ended. A resumed run ends several times; the last one counts.
+    pub ended: Option<(u64, RunEnded)>,
+}
+
+/// Lines of a history, in the order in which they were written.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct History(pub Vec<HistoryLine>);
+
+impl HistoryLine {
+    /// A line for the present.
+    pub fn now(cluster: &ClusterId, tool: &str, event: HistoryEvent) -> HistoryLine {
+        HistoryLine {
+            history: SCHEMA.to_owned(),
+            at: now(),
+            cluster: cluster.clone(),
+            tool: tool.to_owned(),
+            event,
+        }
+    }
+}
+
+/// The present, in milliseconds since 1970.
+pub fn now() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl RunBegun {
+    /// Beginning of the run of a journal.
+    pub fn of(header: &Header, journal: &str, score: Option<f64>) -> RunBegun {
+        RunBegun {
+            run: header.run.began,
+            journal: journal.to_owned(),
+            reason: header.run.reason.clone(),
+            score,
+            moves: moves(&header.work).map(|(_, moved)| moved).collect(),
+        }
+    }
+}
+
+impl RunEnded {
+    /// End of a run.
+    pub fn of(header: &Header, report: &Report, score: Option<f64>) -> RunEnded {
+        let outcome = |(at, _): (usize, PlannedMove)| {
+            let state = report.steps.get(at).map_or(StepState::Unknown, |step| step.state);
+            state.to_string()
+        };
+        RunEnded {
+            run: header.run.began,
+            ending: report.ending.word().to_owned(),
+            score,
+            outcomes: moves(&header.work).map(outcome).collect(),
+        }
+    }
+}
+
+/// The moves of a plan, with the positions of their steps. An instance that goes from group to group moves once.
+fn moves(work: &Work) -> impl Iterator<Item = (usize, PlannedMove)> {
+    work.steps.iter().enumerate().filter_map(|(at, step)| {
+        let (first, last) = (step.relocations().first()?, step.relocations().last()?);
+        let instance = step.subject.clone();
+        Some((at, PlannedMove { instance, from: first.from.clone(), to: last.to.clone() }))
+    })
+}
+
+impl History {
+    /// The part of one cluster; everything without a UUID.
+    pub fn of_cluster(&self, uuid: Option<&str>) -> History {
+        let fits = |line: &&HistoryLine| uuid.is_none_or(|uuid| line.cluster.uuid == uuid);
+        History(self.0.iter().filter(fits).cloned().collect())
+    }
+
+    /// All runs, in the order of their beginnings.
+    pub fn runs(&self) -> Vec<PastRun> {
+        let mut runs: Vec<PastRun> = Vec::new();
+        let mut known: BTreeMap<(&str, u64), usize> = BTreeMap::new();
+        for line in &self.0 {
+            let HistoryLine { at, cluster, tool, event, .. } = line;
+            match event {
+                HistoryEvent::Begun(begun) => {
+                    known.insert((&cluster.uuid, begun.run), runs.len());
+                    let (cluster, tool, begun) = (cluster.clone(), tool.clone(), begun.clone());
+                    runs.push(PastRun { at: *at, cluster, tool, begun, ended: None });
+                }
+                HistoryEvent::Ended(ended) => {
+                    if let Some(run) = known.get(&(cluster.uuid.as_str(), ended.run)) {
+                        runs[*run].ended = Some((*at, ended.clone()));
+                    }
+                }
+                HistoryEvent::Look(_) => {}
+            }
+        }
+        runs
+    }
+
+    /// The moves that were made or may have been, in the order of their runs.
+    pub fn moves(&self) -> Vec<PastMove> {
+        self.runs().iter().flat_map(PastRun::moves).collect()
+    }
+
+    /// Number of latest comparisons of a group with a condition that found it met, within a time before now. The row
+    /// ends at the first comparison that did not, and at a run that moved instances.
+    pub fn rounds_met(&self, group: &str, condition: &str, within: Duration) -> usize {
+        let since = now().saturating_sub(u64::try_from(within.as_millis()).unwrap_or(u64::MAX));
+        let mut rounds = 0;
+        for line in self.0.iter().rev().take_while(|line| line.at >= since) {
+            match &line.event {
+                HistoryEvent::Look(look) if look.group == group && look.condition == condition => {
+                    if !look.is_met {
+                        break;
+                    }
+                    rounds += 1;
+                }
+                HistoryEvent::Begun(begun) if !begun.moves.is_empty() => break,
+                _ => {}
+            }
+        }
+        rounds
+    }
+}
+
+impl PastRun {
+    /// Its moves, without those that were certainly not made.
+    pub fn moves(&self) -> impl Iterator<Item = PastMove> {
+        let outcome = |at: usize| {
+            let outcome = self.ended.as_ref().and_then(|(_, ended)| ended.outcomes.get(at));
+            outcome.cloned().unwrap_or_else(|| StepState::Unknown.to_string())
+        };
+        let not_made = [StepState::NotStarted, StepState::Dropped].map(|state| state.to_string());
+        let at = self.ended.as_ref().map_or(self.at, |(at, _)| *at);
+        self.begun.moves.iter().enumerate().filter_map(move |(number, moved)| {
+            let outcome = outcome(number);
+            (!not_made.contains(&outcome)).then(|| PastMove {
+                at,
+                cluster: self.cluster.clone(),
+                tool: self.tool.clone(),
+                run: self.begun.run,
+                moved: moved.clone(),
+                outcome,
+            })
+        })
+    }
+}

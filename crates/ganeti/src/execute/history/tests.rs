@@ -1,0 +1,118 @@
+use super::*;
+
+fn cluster(uuid: &str) -> ClusterId {
+    ClusterId { name: "c".to_owned(), uuid: uuid.to_owned() }
+}
+
+fn place(primary: &str) -> Placement<String> {
+    Placement { primary: primary.to_owned(), secondary: None }
+}
+
+fn begun(run: u64, instances: &[&str]) -> HistoryEvent {
+    let moves = instances.iter().map(|name| PlannedMove {
+        instance: (*name).to_owned(),
+        from: place("a"),
+        to: place("b"),
+    });
+    let (journal, reason) = ("j".to_owned(), "r".to_owned());
+    HistoryEvent::Begun(RunBegun { run, journal, reason, score: Some(2.5), moves: moves.collect() })
+}
+
+fn ended(run: u64, outcomes: &[&str]) -> HistoryEvent {
+    let outcomes = outcomes.iter().map(|word| (*word).to_owned()).collect();
+    HistoryEvent::Ended(RunEnded { run, ending: "failed".to_owned(), score: None, outcomes })
+}
+
+fn look(is_met: bool) -> HistoryEvent {
+    let (group, condition) = ("g".to_owned(), "cpu>80".to_owned());
+    HistoryEvent::Look(LookRecord { group, condition, is_met, score: 1.0, nodes: vec!["n".to_owned()] })
+}
+
+fn history(events: Vec<HistoryEvent>) -> History {
+    History(events.into_iter().map(|event| HistoryLine::now(&cluster("u"), "hbal", event)).collect())
+}
+
+#[test]
+fn lines_are_read_as_they_were_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = HistoryFile::in_directory(directory.path());
+    assert_eq!(file.read().unwrap(), History::default());
+    let all = history(vec![begun(1, &["x", "y"]), ended(1, &["done", "failed"]), look(true)]);
+    for line in &all.0 {
+        file.append(line).unwrap();
+    }
+    assert_eq!(file.read().unwrap(), all);
+    // A line that was cut off is removed by the next one.
+    let text = std::fs::read_to_string(file.path()).unwrap();
+    std::fs::write(file.path(), format!("{text}{{\"history\":")).unwrap();
+    assert_eq!(file.read().unwrap(), all);
+    file.append(&all.0[0]).unwrap();
+    assert_eq!(file.read().unwrap().0.len(), 4);
+    for damage in ["x\n", "{}\n", "\n", "\u{0}\n"] {
+        std::fs::write(file.path(), format!("{text}{damage}")).unwrap();
+        let why = file.read().unwrap_err().to_string();
+        assert!(why.contains("line 4: not a line of a history"), "{why}");
+    }
+}
+
+#[test]
+fn full_files_are_put_aside() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = HistoryFile::in_directory(directory.path()).with_full(400);
+    let line = |at| HistoryLine { at, ..HistoryLine::now(&cluster("u"), "t", look(true)) };
+    for at in 0..30 {
+        file.append(&line(at)).unwrap();
+    }
+    let times: Vec<u64> = file.read().unwrap().0.iter().map(|line| line.at).collect();
+    assert!(times.len() < 30 && times.len() > 8, "{times:?}");
+    assert_eq!(times, (30 - times.len() as u64..30).collect::<Vec<_>>());
+}
+
+#[test]
+fn programs_take_turns() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = HistoryFile::in_directory(directory.path()).with_full(2000);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for at in 0..10 {
+                    file.append(&HistoryLine { at, ..HistoryLine::now(&cluster("u"), "t", look(true)) })
+                        .unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(file.read().unwrap().0.len(), 40);
+}
+
+#[test]
+fn moves_that_were_not_made_do_not_count() {
+    let outcomes = ["done", "failed", "unknown", "not started", "dropped", "begun, not finished"];
+    let names = ["a", "b", "c", "d", "e", "f"];
+    let both = history(vec![begun(1, &names), ended(1, &outcomes), begun(2, &["z"])]);
+    let made: Vec<(String, String)> =
+        both.moves().into_iter().map(|made| (made.moved.instance, made.outcome)).collect();
+    let wanted =
+        [("a", "done"), ("b", "failed"), ("c", "unknown"), ("f", "begun, not finished"), ("z", "unknown")];
+    assert_eq!(made, wanted.map(|(name, outcome)| (name.to_owned(), outcome.to_owned())));
+    // A resumed run ends again.
+    let mut resumed = both.clone();
+    resumed.0.push(HistoryLine::now(&cluster("u"), "hbal", ended(1, &["done"; 6])));
+    assert_eq!(resumed.moves().len(), 7);
+    assert_eq!(both.of_cluster(Some("v")), History::default());
+}
+
+#[test]
+fn rounds_count_in_a_row() {
+    let day = Duration::from_secs(86_400);
+    let rounds = |events| history(events).rounds_met("g", "cpu>80", day);
+    assert_eq!(rounds(vec![]), 0);
+    assert_eq!(rounds(vec![look(true), look(true)]), 2);
+    assert_eq!(rounds(vec![look(true), look(false), look(true)]), 1);
+    assert_eq!(rounds(vec![look(true), begun(1, &["x"]), look(true)]), 1);
+    let all = history(vec![look(true)]);
+    assert_eq!((all.rounds_met("h", "cpu>80", day), all.rounds_met("g", "cpu>90", day)), (0, 0));
+    let mut old = all;
+    old.0[0].at -= 2 * 86_400_000;
+    assert_eq!(old.rounds_met("g", "cpu>80", day), 0);
+}

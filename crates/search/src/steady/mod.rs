@@ -1,0 +1,9 @@
+//! Balancing that runs again and again: when to act, which instances rest, and how few moves suffice.
+
+mod condition;
+mod fewest;
+mod rest;
+
+pub use condition::{ActCondition, ConditionError, Observation, Threshold, ThresholdFigure};
+pub use fewest::fewest_moves;
+pub use rest::{RestRules, Resting};

@@ -1,0 +1,112 @@
+//! hbal by a timer, and the history that all runs leave.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::program::{Place, Ran, Running};
+
+fn run(place: &Place, options: &[&str]) -> Ran {
+    Running::start(place.command(&[&["-X"], options].concat())).wait()
+}
+
+fn history(place: &Place) -> Vec<Value> {
+    let text = fs::read_to_string(place.path("state/htools/history.jsonl")).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The instances that a line of the history names.
+fn instances(line: &Value) -> Vec<String> {
+    let moves = line["moves"].as_array().unwrap();
+    moves.iter().map(|moved| moved["instance"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn runs_are_recorded_with_scores_and_outcomes() {
+    let place = Place::new();
+    place.execute(&["-l3"]).ends(0);
+    let lines = history(&place);
+    assert_eq!(
+        lines.iter().map(|line| line["event"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["begun", "ended"]
+    );
+    let (begun, ended) = (&lines[0], &lines[1]);
+    assert_eq!((begun["tool"].as_str(), &begun["run"]), (Some("hbal"), &ended["run"]));
+    assert_eq!(ended["outcomes"], serde_json::json!(["done", "done", "done"]));
+    assert!(begun["score"].as_f64().unwrap() > ended["score"].as_f64().unwrap(), "{lines:?}");
+    assert_eq!(begun["journal"], "J");
+    // What is recorded can be shown.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+    command.env("XDG_STATE_HOME", place.path("state")).env_remove("HTOOLS");
+    let (shown, _) = Running::start({
+        command.args(["history", "--instance", &instances(begun)[0]]);
+        command
+    })
+    .wait()
+    .ends(0);
+    assert!(shown.lines().count() == 2 && shown.trim_end().ends_with("done"), "{shown}");
+    // Nothing is recorded if nothing is carried out.
+    Running::start(place.command(&[])).wait().ends(0);
+    assert_eq!(history(&place).len(), 2);
+}
+
+#[test]
+fn instances_that_moved_rest_in_the_next_run() {
+    let place = Place::new();
+    run(&place, &["-l2"]).ends(0);
+    let first = instances(&history(&place)[0]);
+    let (out, _) = run(&place, &["-l2", "--cooldown=1h"]).ends(0);
+    let second = instances(&history(&place)[2]);
+    assert!(!second.is_empty() && second.iter().all(|name| !first.contains(name)), "{out}");
+    let (_, error) = run(&place, &["--moves-per-day=4"]).ends(0);
+    assert!(error.contains("Nothing is done: 4 moves in the last 24 hours"), "{error}");
+}
+
+#[test]
+fn moves_of_a_run_that_was_killed_count() {
+    let place = Place::new();
+    place.world.hold(true);
+    let running = place.start(&["-X", "-l2"]);
+    running.until("Got job IDs");
+    running.kill();
+    place.world.hold(false);
+    let lines = history(&place);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    let (_, error) = run(&place, &["--moves-per-day=2"]).ends(0);
+    assert!(error.contains("Nothing is done: 2 moves in the last 24 hours"), "{error}");
+}
+
+#[test]
+fn a_condition_must_hold_in_a_row() {
+    let place = Place::new();
+    let steady = ["--only-if=memory>10 or score>1", "--rounds=3"];
+    for round in ["1 of 3", "2 of 3"] {
+        let (out, error) = run(&place, &steady).ends(0);
+        assert!(out.is_empty() && error.contains(&format!("this is round {round}")), "{error}");
+        // A plan without --exec is no round.
+        Running::start(place.command(&steady)).wait().ends(0);
+    }
+    let (_, error) = run(&place, &["--only-if=score>2", "--rounds=3"]).ends(0);
+    assert!(error.contains("this is round 1 of 3"), "another condition counts by itself: {error}");
+    let (out, _) = run(&place, &steady).ends(0);
+    assert!(out.contains("Solution length="), "{out}");
+    let looks = history(&place).into_iter().filter(|line| line["event"] == "look").count();
+    assert_eq!(looks, 4);
+    let (_, error) = run(&place, &steady).ends(0);
+    assert!(error.contains("round 1 of 3") || error.contains("Nothing to do"), "{error}");
+}
+
+#[test]
+fn runs_that_meet_do_nothing() {
+    let place = Place::new();
+    place.world.hold(true);
+    let first = place.start(&["-X", "-l1", "--cooldown=1h"]);
+    first.until("Got job IDs");
+    let (out, error) = run(&place, &["--cooldown=1h"]).ends(0);
+    assert!(
+        out.is_empty() && error.contains("Nothing is done: another hbal is running on cluster"),
+        "{error}"
+    );
+    first.kill();
+}
