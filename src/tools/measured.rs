@@ -1,5 +1,7 @@
 //! Load of instances that a monitoring system has measured (`--load-from`).
 
+mod forecast;
+
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail, ensure};
@@ -9,7 +11,7 @@ use super::options::LoadOptions;
 use super::options::measured::MeasuredOptions;
 use super::output::Output;
 use crate::load::RawCluster;
-use crate::load::measured::{LoadMismatch, LoadQuestion, MissingSeries, ask};
+use crate::load::measured::{LoadMismatch, LoadQuestion, MeasuredLoad, MissingSeries, ask};
 use crate::model::Utilisation;
 use crate::model::number::counted;
 use crate::model::shown::shown_name;
@@ -20,7 +22,7 @@ const NAMES: usize = 5;
 /// Maximum size of an answer, in bytes: about 200,000 series.
 const SIZE: u64 = 64 << 20;
 /// Maximum time for all answers.
-const TIME: Duration = Duration::from_secs(60);
+pub(super) const TIME: Duration = Duration::from_secs(60);
 
 /// Asks for the load of the instances of a cluster; `None` if no source of it is given. Instances without measurements
 /// are named in a warning.
@@ -34,6 +36,7 @@ pub(super) fn read(
 ) -> anyhow::Result<Option<Vec<(String, Utilisation)>>> {
     let measured = &options.measured;
     let Some(from) = &measured.from else {
+        ensure!(measured.forecast.is_none(), "option --forecast needs --load-from");
         ensure!(*measured == MeasuredOptions::default(), "options that begin with --load need --load-from");
         return Ok(None);
     };
@@ -47,8 +50,14 @@ pub(super) fn read(
     }
     let question = question(measured)?;
     let session = session(from, options, output)?;
-    let limit = options.reading_limit.map_or(TIME, |most| most.min(TIME));
-    let load = ask(&session, &question, limit).context("cannot read the measured load")?;
+    let FoundLoad { load, notes } = match measured.forecast {
+        Some(coming) => forecast::read(cluster, &session, &question, coming, options)?,
+        None => {
+            let limit = options.reading_limit.map_or(TIME, |most| most.min(TIME));
+            let load = ask(&session, &question, limit).context("cannot read the measured load")?;
+            FoundLoad { load, notes: Vec::new() }
+        }
+    };
     for warning in &load.warnings {
         output.error_line(&format!("Warning: Prometheus: {warning}"))?;
     }
@@ -59,6 +68,9 @@ pub(super) fn read(
         };
         anyhow!("cannot use the measured load: {mismatch}").hint(hint)
     })?;
+    if options.verbosity >= 1 {
+        notes.iter().try_for_each(|note| output.error_line(note))?;
+    }
     if !assigned.without.is_empty() && options.verbosity >= 1 {
         let names: Vec<String> =
             assigned.without.iter().take(NAMES).map(|name| shown_name(name).to_string()).collect();
@@ -76,6 +88,12 @@ pub(super) fn read(
     Ok(Some(assigned.utilisation))
 }
 
+/// Load by the names in labels, with lines about it for people.
+struct FoundLoad {
+    load: MeasuredLoad,
+    notes: Vec<String>,
+}
+
 fn question(measured: &MeasuredOptions) -> anyhow::Result<LoadQuestion> {
     let preset = measured.preset.unwrap_or_default();
     let mut expressions = preset.expressions();
@@ -89,13 +107,13 @@ fn question(measured: &MeasuredOptions) -> anyhow::Result<LoadQuestion> {
         expressions,
         label: measured.label.clone().unwrap_or_else(|| preset.label().to_owned()),
         pattern,
-        window: measured.window,
+        window: measured.window(),
         quantile: measured.quantile / 100.0,
     })
 }
 
-/// A session with the server. Warns if its certificate is not checked.
-fn session(from: &str, options: &LoadOptions, output: &mut Output) -> anyhow::Result<Session> {
+/// A session with the server that `--load-from` names. Warns if its certificate is not checked.
+pub(super) fn session(from: &str, options: &LoadOptions, output: &mut Output) -> anyhow::Result<Session> {
     let MeasuredOptions { credentials, certificates, .. } = &options.measured;
     let url = from.strip_prefix("prometheus:").map(|url| url.trim_end_matches('/'));
     let url = url.filter(|url| url.starts_with("http://") || url.starts_with("https://"));

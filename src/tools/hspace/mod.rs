@@ -6,6 +6,7 @@
 pub(in crate::tools) mod request;
 mod room;
 mod run;
+mod runway;
 
 use super::cli::option::ArgumentKind::{Choices, Float, Text};
 use super::cli::value::split_list;
@@ -43,6 +44,8 @@ pub(crate) struct HspaceOptions {
     pub proof: bool,
     /// `--make-room`
     pub make_room: Option<RoomRequest>,
+    /// `--runway`; the inner value is the cluster's name in metrics, if it was given.
+    pub runway: Option<Option<String>>,
     /// `--tiered-alloc`; none for the largest sizes of the cluster's policy.
     pub tiered: Option<Size>,
 }
@@ -58,6 +61,7 @@ pub(crate) const SPEC: Spec<HspaceOptions> = Spec {
         example("hspace -L", "count how many more instances fit"),
         example("hspace -L --standard-alloc 40g,4g,2", "count instances of this size"),
         example("hspace --simulate p,20,2t,128g,32", "count for a cluster that is planned"),
+        example("hspace -L --runway --load-from prometheus:http://localhost:9090", "show how long it lasts"),
         example("hspace -L --make-room 64g,16c,x2 -C", "show how to make room for two instances"),
     ],
     options: &[
@@ -128,6 +132,18 @@ pub(crate) const SPEC: Spec<HspaceOptions> = Spec {
         )
         .common()
         .takes("ROOM", Text, |o, g| room(g).map(|room| o.make_room = Some(room))),
+        &OptionDef::<HspaceOptions>::addition(
+            "runway",
+            "show the days until the capacity is used up, with --load-from",
+        )
+        .more(
+            "The growth of memory, disk, CPUs and tiered instances is that of the metrics of htools exporter in the last 90 days, \
+             or --load-window. CLUSTER is the label of the cluster there; it is that of the source if none is given. \
+             The cluster itself is not read.",
+        )
+        .may_take("CLUSTER", Text, |o, g| {
+            g.string().map(|cluster| o.runway = Some(Some(cluster).filter(|cluster| !cluster.is_empty())))
+        }),
         &PRINT_COMMANDS.says("with --make-room, show the commands, or write them to FILE").added(),
         &SAVE.says("save the cluster after each allocation, as files that begin with FILE"),
         &MEASURED,
@@ -148,6 +164,12 @@ pub(crate) fn run(options: HspaceOptions) -> anyhow::Result<ExitStatus> {
 
 fn estimate(options: &HspaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     one_form(&[("json", options.output.json), ("machine-readable", options.output.machine_readable)])?;
+    runway::check(options)?;
+    if let Some(cluster) = &options.runway {
+        let result = runway::run(options, cluster.as_deref(), output);
+        output.flush()?;
+        return result;
+    }
     pacemaker::check(&options.cib, &options.load, None, &options.output)?;
     let saved: &[&str] = if options.make_room.is_some() { &["roomy"] } else { &["tiered", "standard"] };
     ahead::files(&options.output, saved)?;
