@@ -2,6 +2,7 @@
 
 mod forecast;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail, ensure};
@@ -11,7 +12,7 @@ use super::options::LoadOptions;
 use super::options::measured::MeasuredOptions;
 use super::output::Output;
 use crate::load::RawCluster;
-use crate::load::measured::{LoadMismatch, LoadQuestion, MeasuredLoad, MissingSeries, ask};
+use crate::load::measured::{LoadMismatch, LoadQuestion, LoadResource, MeasuredLoad, MissingSeries, ask};
 use crate::model::Utilisation;
 use crate::model::number::counted;
 use crate::model::shown::shown_name;
@@ -48,19 +49,12 @@ pub(super) fn read(
     if let Some((other, _)) = excluded.into_iter().find(|(_, given)| *given) {
         bail!("options --load-from and --{other} exclude each other");
     }
-    let question = question(measured)?;
-    let session = session(from, options, output)?;
+    let (question, session) = (question(measured)?, session(from, options, output)?);
     let FoundLoad { load, notes } = match measured.forecast {
         Some(coming) => forecast::read(cluster, &session, &question, coming, options)?,
-        None => {
-            let limit = options.reading_limit.map_or(TIME, |most| most.min(TIME));
-            let load = ask(&session, &question, limit).context("cannot read the measured load")?;
-            FoundLoad { load, notes: Vec::new() }
-        }
+        None => FoundLoad { load: answer(&session, &question, options)?, notes: Vec::new() },
     };
-    for warning in &load.warnings {
-        output.error_line(&format!("Warning: Prometheus: {warning}"))?;
-    }
+    warn(&load, output)?;
     let assigned = load.assigned(cluster, measured.missing).map_err(|mismatch| {
         let hint = match mismatch {
             LoadMismatch::Missing { .. } => "--load-missing=median takes the median of their group",
@@ -72,17 +66,14 @@ pub(super) fn read(
         notes.iter().try_for_each(|note| output.error_line(note))?;
     }
     if !assigned.without.is_empty() && options.verbosity >= 1 {
-        let names: Vec<String> =
-            assigned.without.iter().take(NAMES).map(|name| shown_name(name).to_string()).collect();
-        let more = if assigned.without.len() > NAMES { ", ..." } else { "" };
         let counts = match measured.missing {
             MissingSeries::Zero => "has none",
             _ => "has the median of its group",
         };
         output.error_line(&format!(
-            "Warning: not all load was measured for {}, which {counts}: {}{more}",
+            "Warning: not all load was measured for {}, which {counts}: {}",
             counted(assigned.without.len(), "instance"),
-            names.join(", ")
+            first_names(&assigned.without)
         ))?;
     }
     Ok(Some(assigned.utilisation))
@@ -92,6 +83,47 @@ pub(super) fn read(
 struct FoundLoad {
     load: MeasuredLoad,
     notes: Vec<String>,
+}
+
+/// The first of some names.
+pub(super) fn first_names(all: &[String]) -> String {
+    let names: Vec<String> = all.iter().take(NAMES).map(|name| shown_name(name)).collect();
+    let more = if all.len() > NAMES { ", ..." } else { "" };
+    format!("{}{more}", names.join(", "))
+}
+
+/// Asks for the load of these resources.
+///
+/// # Errors
+/// Mistakes in the options, a resource without an expression, and faults of the connection.
+pub(super) fn read_resources(
+    from: &str,
+    wanted: &BTreeSet<LoadResource>,
+    options: &LoadOptions,
+    output: &mut Output,
+) -> anyhow::Result<MeasuredLoad> {
+    let mut question = question(&options.measured)?;
+    if let Some(unknown) = wanted.iter().find(|resource| !question.expressions.contains_key(resource)) {
+        return Err(anyhow!("there is no expression for the load of {unknown}")
+            .hint(format!("--load-query {unknown}=EXPRESSION gives it")));
+    }
+    question.expressions.retain(|resource, _| wanted.contains(resource));
+    let load = answer(&session(from, options, output)?, &question, options)?;
+    warn(&load, output)?;
+    Ok(load)
+}
+
+fn answer(session: &Session, question: &LoadQuestion, options: &LoadOptions) -> anyhow::Result<MeasuredLoad> {
+    let limit = options.reading_limit.map_or(TIME, |most| most.min(TIME));
+    ask(session, question, limit).context("cannot read the measured load")
+}
+
+/// Passes the server's warnings on.
+fn warn(load: &MeasuredLoad, output: &mut Output) -> anyhow::Result<()> {
+    for warning in &load.warnings {
+        output.error_line(&format!("Warning: Prometheus: {warning}"))?;
+    }
+    Ok(())
 }
 
 fn question(measured: &MeasuredOptions) -> anyhow::Result<LoadQuestion> {

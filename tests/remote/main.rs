@@ -12,6 +12,7 @@ mod forecast;
 mod hscan;
 mod loading;
 mod luxi;
+mod measured;
 mod memory;
 mod mond;
 mod prometheus;

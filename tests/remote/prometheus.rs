@@ -26,7 +26,7 @@ f.example.com|1000|1000|1|ADMIN_down|Y|n1||ext||1|-
 
 ";
 
-fn run(place: &Path, tool: &str, args: &[&str]) -> (i32, String, String) {
+pub fn run(place: &Path, tool: &str, args: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
     command.env("HTOOLS", tool).env("NO_PROXY", "*").args(args).current_dir(place);
     let output = command.output().unwrap();
@@ -40,7 +40,7 @@ fn place() -> TempDir {
     place
 }
 
-fn vector(series: &[(&str, &str, &str)]) -> String {
+pub fn vector(series: &[(&str, &str, &str)]) -> String {
     let one = |(label, name, value): &(&str, &str, &str)| {
         format!(r#"{{"metric":{{"{label}":"{name}"}},"value":[1,"{value}"]}}"#)
     };

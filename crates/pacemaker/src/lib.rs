@@ -5,6 +5,7 @@
 //! * [`place()`] computes Pacemaker's own placement, and [`optimal()`] the best one. [`transition()`] lists the actions
 //!   that lead there; it has an independent checker.
 //! * [`why`] explains placements, and [`lint`] finds likely mistakes.
+//! * [`measured`] finds the utilization that measured load stands for.
 //! * [`loss`] shows the effects of losing hosts, and [`fit`] how many more resources fit.
 //! * [`rolling`] plans which nodes can be down at the same time.
 //! * [`pinning`] finds the constraints that bring a cluster to another placement than its own; [`execute`] carries them
@@ -36,6 +37,7 @@ pub mod index;
 mod initial;
 pub mod lint;
 pub mod loss;
+pub mod measured;
 mod merge;
 mod merging;
 pub(crate) mod method;

@@ -20,11 +20,20 @@ fn one_of_each_of(spec: &dyn Program) -> impl Iterator<Item = Given> + use<> {
     spec.options().into_iter().map(|option| {
         let value = match (option.argument, option.kind) {
             (Argument::None, _) => None,
+            // The first word is the default.
+            _ if option.long == "load-missing" => Some("zero".into()),
             (_, ArgumentKind::Choices(words)) => words.first().map(OsString::from),
             (_, ArgumentKind::NodeFields) => Some("name".into()),
             _ if option.long == "until" => Some("06:00".into()),
             _ if option.long == "now" => Some("2026-11-25 18:30".into()),
             _ if ["nodes", "survive", "keep-reserve"].contains(&option.long) => Some("2".into()),
+            _ if option.long == "measured" => Some("cpu=cpu".into()),
+            _ if option.long == "only-if" => Some("memory>85".into()),
+            _ if ["keep-room", "make-room"].contains(&option.long) && option.argument != Argument::None => {
+                Some("64g".into())
+            }
+            _ if option.long == "load-query" => Some("cpu=x".into()),
+            _ if option.long == "load-label" => Some("vm".into()),
             _ if option.long == "weights" => Some("n1_cnt=3".into()),
             _ if option.long == "severity" => Some("n1_failing=critical".into()),
             _ if option.long.ends_with("-alloc") => Some("1,2,3".into()),

@@ -37,6 +37,11 @@ pub(crate) enum KeyNeeds {
     OneOf(&'static [&'static str]),
     /// None of these options may be given.
     NoneOf(&'static [&'static str]),
+    /// In a tool with the option `by`, that must be given. In other tools, none of `others` may be given.
+    ChosenBy {
+        by: &'static str,
+        others: &'static [&'static str],
+    },
 }
 
 pub(super) struct ConfigKey {
@@ -66,9 +71,13 @@ const fn of_tools(option: &'static dyn OptionRow) -> ConfigKey {
     ConfigKey { section: None, ..default(option) }
 }
 
-/// A key of measured load. The command line can name another source of load.
+/// A key of measured load. The command line can name another source of load, and hplace uses measured load only if
+/// asked.
 const fn load(option: &'static dyn OptionRow) -> ConfigKey {
-    let needs = KeyNeeds::NoneOf(&["dynu-file", "mond", "ignore-dynu", "xml-file", "live"]);
+    let needs = KeyNeeds::ChosenBy {
+        by: "measured",
+        others: &["dynu-file", "mond", "ignore-dynu", "xml-file", "live"],
+    };
     ConfigKey { needs, ..default(option) }
 }
 

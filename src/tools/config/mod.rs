@@ -207,6 +207,10 @@ impl Configuration {
         let is_met = |needs: KeyNeeds, also: &[&str]| match needs {
             KeyNeeds::Nothing => true,
             KeyNeeds::NoneOf(longs) => !longs.iter().any(|long| typed(long)),
+            KeyNeeds::ChosenBy { by, others } => match spec.find(by) {
+                Some(_) => typed(by),
+                None => !others.iter().any(|long| typed(long)),
+            },
             KeyNeeds::OneOf(longs) => {
                 let has = |long: &&str| spec.find(long).is_some();
                 longs.iter().any(|long| typed(long) || also.contains(long)) || !longs.iter().any(has)

@@ -121,7 +121,7 @@ impl<'a> Console<'a> {
         }
     }
 
-    fn error_line(&mut self, text: &str) {
+    pub(in crate::tools) fn error_line(&mut self, text: &str) {
         let Console { output, bar, signals, .. } = self;
         // The run must go on even if nobody reads its output any more.
         let _ = bar.suspend(|| signals.whole(|| output.error_line(text)));

@@ -20,7 +20,17 @@ pub(crate) fn of_user() -> anyhow::Result<Option<HistoryFile>> {
     Ok(Some(HistoryFile::in_directory(&directory)))
 }
 
-/// Adds a line. A run that is recorded in its journal does not stop because the history cannot be written.
+/// Adds a line, and returns a warning if it cannot be written: a run does not stop because of that, as its journal
+/// has all that is needed to resume it.
+fn add(cluster: &ClusterId, tool: &str, event: HistoryEvent) -> Option<String> {
+    let written = of_user().and_then(|file| match file {
+        Some(file) => Ok(file.append(&HistoryLine::now(cluster, tool, event))?),
+        None => Ok(()),
+    });
+    written.err().map(|error| format!("Warning: {error:#}; cooldowns will not know this run"))
+}
+
+/// Adds a line, with a warning if it cannot be written.
 ///
 /// # Errors
 /// If standard error cannot be written.
@@ -30,28 +40,13 @@ pub(crate) fn record(
     event: HistoryEvent,
     output: &mut Output,
 ) -> anyhow::Result<()> {
-    let written = of_user().and_then(|file| match file {
-        Some(file) => Ok(file.append(&HistoryLine::now(cluster, tool, event))?),
-        None => Ok(()),
-    });
-    if let Err(error) = written {
-        output.error_line(&format!("Warning: {error:#}; cooldowns will not know this run"))?;
-    }
-    Ok(())
+    add(cluster, tool, event).map_or(Ok(()), |warning| Ok(output.error_line(&warning)?))
 }
 
-/// Records the beginning of a run.
-///
-/// # Errors
-/// If standard error cannot be written.
-pub(crate) fn begin(
-    header: &Header,
-    journal: &Path,
-    score: Option<f64>,
-    output: &mut Output,
-) -> anyhow::Result<()> {
+/// Records the beginning of a run. Returns a warning if that cannot be written.
+pub(crate) fn begin(header: &Header, journal: &Path, score: Option<f64>) -> Option<String> {
     let begun = RunBegun::of(header, &journal.display().to_string(), score);
-    record(&header.cluster, &header.run.tool, HistoryEvent::Begun(begun), output)
+    add(&header.cluster, &header.run.tool, HistoryEvent::Begun(begun))
 }
 
 /// Records the end of a run.

@@ -195,9 +195,11 @@ pub(super) fn carry_out(
     let terms = pace::terms(stage.context, &header.work)?;
     let name = JournalName { tool, cluster: &header.cluster.name, began: header.run.began };
     let path = journal_path(options.journal.as_deref(), stage.number, &name)?;
-    let journal = Journal::create(&path, &header).with_context(|| place::unwritable(&path))?;
-    history::begin(&header, &path, order.score, output)?;
     let mut console = Console::begin(&header.work, stage, output)?;
+    let journal = Journal::create(&path, &header).with_context(|| place::unwritable(&path))?;
+    if let Some(warning) = history::begin(&header, &path, order.score) {
+        console.error_line(&warning);
+    }
     console.note(&format!("Journal: {}", path.display()));
     let state = State::new(header.parts());
     let report = Runner::new(client, &mut console, &header, journal, state).with(terms).walk();

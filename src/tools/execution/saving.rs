@@ -226,7 +226,7 @@ mod tests {
     use crate::tools::TOOLS;
 
     /// Options of tools that save plans, but that a saved plan does not record.
-    const NOT_IN_PLANS: [&str; 83] = [
+    const NOT_IN_PLANS: [&str; 84] = [
         "arrivals",
         "colour",
         "commands",
@@ -255,6 +255,7 @@ mod tests {
         "luxi",
         "master",
         "master-command",
+        "measured",
         "metrics",
         "min-priority",
         "nightly",

@@ -13,7 +13,7 @@ use crate::model::number::counted;
 use crate::model::shown::shown_name;
 use crate::pacemaker::cib::change::{CibChange, PinSurvey};
 use crate::pacemaker::execute::{Simulation, difference, simulate};
-use crate::pacemaker::pinning::{ExpectedPlace, Foresight, Pinning, current, pin};
+use crate::pacemaker::pinning::{ExpectedPlace, Foresight, PinError, Pinning, current, pin};
 use crate::pacemaker::{AllPlaced, Strategy, cib, transition};
 use crate::report::form::json;
 use crate::report::pacemaker::commands::check_roles;
@@ -68,7 +68,16 @@ pub(super) fn bring(
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     ensure_quorum(&cib.set)?;
-    let pinning = pin(&cib.text, &cib.source, placed)?;
+    let pinning = pin(&cib.text, &cib.source, placed).map_err(|error| {
+        let is_measured = !options.measured.is_empty() && matches!(error, PinError::Unreachable(_));
+        let hint = is_measured.then_some(
+            "Pacemaker goes by the configured utilization, which leaves more room than the measured one",
+        );
+        match hint {
+            Some(hint) => anyhow!(error).hint(hint),
+            None => anyhow!(error),
+        }
+    })?;
     let change = CibChange::Pin(pinning.pins);
     let plan = transition(&cib.set, strategy, placed);
     let status = status(&cib.set, placed, &plan);

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context, anyhow, bail, ensure};
 
 use super::HplaceOptions;
+use super::measured::MeasuredChange;
 use crate::affinity::bridges::ganeti;
 use crate::input::compressed::unpacked;
 use crate::input::encoding::decode;
@@ -46,14 +47,19 @@ pub(in crate::tools) struct ReadCib {
 /// Fails if the cluster cannot be read, or has unsupported elements that are not to be skipped.
 pub(super) fn load(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<WorkingSet> {
     let guests = guests(&options.cib);
+    let measured = MeasuredChange::read(options, output)?;
     let set = match ClusterOrigin::of(options)? {
         ClusterOrigin::Ganeti => {
             let mut cluster = source::load(&options.load, output)?;
             apply_node_options(&mut cluster, &options.load.nodes)?;
             ganeti::working_set(&cluster, options.stickiness.unwrap_or(AllocationScore::of(STAYING)))
         }
-        origin if !options.what_if().is_nothing() => {
+        origin if measured.is_some() || !options.what_if().is_nothing() => {
             let (text, source) = origin.document(options.what_if())?;
+            let text = match measured {
+                Some(measured) => measured.made_in(&text, &source, output)?,
+                None => text,
+            };
             cib::read_with(text.as_bytes(), &source, guests)?
         }
         ClusterOrigin::Document(file) => {
@@ -89,12 +95,18 @@ fn guests(options: &CibOptions) -> GuestReading {
 }
 
 impl HplaceOptions {
-    /// Reads the cluster as [`read_cib`] does.
+    /// Reads the cluster as [`read_cib`] does. Measured utilization counts in the cluster, but is not in its document:
+    /// Pacemaker goes by that.
     ///
     /// # Errors
-    /// Those of [`read_cib`].
+    /// Those of [`read_cib`], and of measured utilization.
     pub(super) fn read_cib(&self, output: &mut Output) -> anyhow::Result<ReadCib> {
-        let cib = read_cib(&ClusterOrigin::of(self)?, &self.cib, self.what_if(), output)?;
+        let measured = MeasuredChange::read(self, output)?;
+        let mut cib = read_cib(&ClusterOrigin::of(self)?, &self.cib, self.what_if(), output)?;
+        if let Some(measured) = measured {
+            let text = measured.made_in(&cib.text, &cib.source, output)?;
+            cib.set = cib::read_with(text.as_bytes(), &cib.source, guests(&self.cib))?;
+        }
         self.tell_release(&cib.set, output)?;
         Ok(cib)
     }

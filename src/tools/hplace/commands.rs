@@ -104,6 +104,9 @@ pub(super) const PACEMAKER: &[&str] =
     &["", "why", "survive", "fit", "lint", "evacuate", "optimal", "affinity"];
 /// Commands that can look at a Pacemaker cluster with other tickets.
 pub(super) const TICKETS: &[&str] = &["", "why", "survive", "fit", "evacuate", "optimal"];
+/// Commands that can look at a Pacemaker cluster with measured utilization. Pacemaker's own reaction to a node in
+/// standby goes by the configured one.
+pub(super) const MEASURING: &[&str] = &["", "why", "survive", "fit", "optimal"];
 /// Commands that read Ganeti clusters.
 pub(super) const GANETI: &[&str] = &["", "why", "survive", "fit", "simulate", "optimal", "affinity"];
 /// Commands whose answer depends on the present nodes of Ganeti instances (`--stickiness`).

@@ -8,6 +8,7 @@ pub(super) mod cluster;
 mod commands;
 mod follow;
 mod lint;
+mod measured;
 mod options;
 mod relocation;
 mod report;
@@ -108,6 +109,7 @@ pub(crate) fn run(options: HplaceOptions) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     let output = &mut output;
     report::check(&options)?;
+    measured::check(&options)?;
     if let Some(journal) = &options.execution.resume {
         return follow::resume(&options, journal, output);
     }

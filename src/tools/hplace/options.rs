@@ -4,6 +4,7 @@ use anyhow::bail;
 
 use super::affinity;
 use crate::pacemaker::cib::change::ChangedTicket;
+use crate::pacemaker::measured::MeasuredAttribute;
 use crate::pacemaker::optimal::ThenGoal;
 use crate::pacemaker::{AllocationScore, PlacementMethod, Release};
 use crate::tools::cli::heading::OptionTopic;
@@ -37,6 +38,8 @@ pub(crate) struct HplaceOptions {
     pub now: Option<jiff::Timestamp>,
     /// Tickets in another state than in the document.
     pub tickets: Vec<ChangedTicket>,
+    /// `--measured`: utilization attributes that count as measured.
+    pub measured: Vec<MeasuredAttribute>,
     /// The release of Pacemaker that is played; none: that of the document.
     pub release: Option<Release>,
     /// `--nodes`: number of nodes lost at once, 1 or 2; none: 1.

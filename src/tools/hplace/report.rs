@@ -75,7 +75,8 @@ fn page(
         plan,
         has_order: !has_guests,
         survival: survival.as_ref(),
-        is_imposed: options.cib.is_named() && placed.method(strategy) != own,
+        is_imposed: options.cib.is_named()
+            && (placed.method(strategy) != own || !options.measured.is_empty()),
     };
     Ok(page.page()?)
 }

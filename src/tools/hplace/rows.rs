@@ -10,6 +10,7 @@ use crate::tools::cli::option::ArgumentKind::{Choices, Integer, Text};
 use crate::tools::cli::{Given, Heading, OperandWords, OptionDef, Spec, ValueError, example};
 use crate::tools::options::affinity::*;
 use crate::tools::options::catalogue::*;
+use crate::tools::options::measured::*;
 use crate::tools::options::pace::{PRINT_PLAN, SAVE_PLAN};
 use crate::tools::options::simulation::*;
 use crate::tools::options::{count, some};
@@ -121,6 +122,33 @@ pub(crate) const SPEC: Spec<HplaceOptions> = Spec {
             .under(Heading::Pacemaker)
             .takes("TICKET", Text, |o, g| ticket(o, g, TicketChange::Activate))
             .only(TICKETS),
+        &HplaceDef::addition("measured", "count a utilization attribute as measured, by --load-from")
+            .more(
+                "The value is ATTRIBUTE=RESOURCE[/UNIT]. RESOURCE is cpu, memory, disk or network. UNIT is a number, \
+                 or kB, MB, GB, TB, KiB, MiB, GiB or TiB, with or without a number before it; memory is in MiB \
+                 without UNIT. The amount is rounded up, and never below the configured one. The answer is as if these \
+                 amounts were in the CIB. The option can be repeated.",
+            )
+            .under(Heading::Pacemaker)
+            .takes("MEASURE", Text, measured)
+            .only(MEASURING),
+        &LOAD_FROM.says("take measured load from Prometheus, for --measured").more(
+            "SOURCE is prometheus:URL. The load of each primitive is a quantile of its values in a window of time.",
+        ).under(Heading::Pacemaker).only(MEASURING),
+        &[
+            LOAD_PRESET.under(Heading::Pacemaker).only(MEASURING),
+            LOAD_QUERY.under(Heading::Pacemaker).only(MEASURING),
+            LOAD_LABEL.says("find the primitive's id, or its domain, in this label").otherwise("that of the preset").under(Heading::Pacemaker).only(MEASURING),
+            LOAD_PATTERN.under(Heading::Pacemaker).only(MEASURING),
+            LOAD_WINDOW.under(Heading::Pacemaker).only(MEASURING),
+            LOAD_QUANTILE.under(Heading::Pacemaker).only(MEASURING),
+            LOAD_MISSING
+                .says("choose the load of running primitives without measurements")
+                .more("median is that of the measured ones with the attribute.")
+                .under(Heading::Pacemaker).only(MEASURING),
+            LOAD_CREDENTIALS.under(Heading::Pacemaker).only(MEASURING),
+            LOAD_CACERT.under(Heading::Pacemaker).only(MEASURING),
+        ],
         &HplaceDef::added_flag("with-reasons", "say why each resource is where it is", |o| {
             o.forms.reasons = true
         })
@@ -245,6 +273,14 @@ pub(super) const STRATEGIES: &[&str] =
 fn stickiness(given: &Given) -> Result<AllocationScore, ValueError> {
     let worth = given.int().ok().filter(|worth| *worth >= 0);
     Ok(AllocationScore::of(worth.ok_or_else(|| given.out_of_range("at least 0"))?))
+}
+
+fn measured(options: &mut HplaceOptions, given: &Given) -> Result<(), ValueError> {
+    let measured = given.text()?.parse();
+    options.measured.push(measured.map_err(|_| {
+        given.out_of_range("ATTRIBUTE=RESOURCE[/UNIT], such as cpu=cpu or hv_memory=memory/MiB")
+    })?);
+    Ok(())
 }
 
 fn ticket(options: &mut HplaceOptions, given: &Given, change: TicketChange) -> Result<(), ValueError> {

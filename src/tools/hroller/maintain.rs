@@ -237,7 +237,9 @@ fn run(
         bail!("{}: the journal is not of a maintenance", path.display());
     };
     let (end, read) = run.carry_out();
-    history::begin(&read.header, path, None, output)?;
+    if let Some(warning) = history::begin(&read.header, path, None) {
+        output.error_line(&warning)?;
+    }
     let report = Report::of(end.ending.clone(), &read.header.work, &read.state);
     history::end(&read.header, &report, None, output)?;
     let began = read.header.run.began;

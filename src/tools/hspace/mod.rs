@@ -61,8 +61,6 @@ pub(crate) const SPEC: Spec<HspaceOptions> = Spec {
         example("hspace -L", "count how many more instances fit"),
         example("hspace -L --standard-alloc 40g,4g,2", "count instances of this size"),
         example("hspace --simulate p,20,2t,128g,32", "count for a cluster that is planned"),
-        example("hspace -L --runway --load-from prometheus:http://localhost:9090", "show how long it lasts"),
-        example("hspace -L --make-room 64g,16c,x2 -C", "show how to make room for two instances"),
     ],
     options: &[
         &PRINT_NODES,
@@ -82,7 +80,7 @@ pub(crate) const SPEC: Spec<HspaceOptions> = Spec {
         &[SIMULATE.of_ganeti(), MASTER],
         &RAPI_ACCESS,
         &[LUXI, IALLOC_SRC],
-        &[XML_FILE, LIVE, SKIP_UNSUPPORTED],
+        &[XML_FILE, LIVE.rare(), SKIP_UNSUPPORTED],
         &[VERBOSE, QUIET],
         &OptionDef::<HspaceOptions>::flag(
             "independent-groups",
@@ -144,7 +142,7 @@ pub(crate) const SPEC: Spec<HspaceOptions> = Spec {
         .may_take("CLUSTER", Text, |o, g| {
             g.string().map(|cluster| o.runway = Some(Some(cluster).filter(|cluster| !cluster.is_empty())))
         }),
-        &PRINT_COMMANDS.says("with --make-room, show the commands, or write them to FILE").added(),
+        &PRINT_COMMANDS.says("show the commands, or write them to FILE, with --make-room").added(),
         &SAVE.says("save the cluster after each allocation, as files that begin with FILE"),
         &MEASURED,
         &STATIC_KVM_NODE_MEMORY,

@@ -33,9 +33,10 @@ pub struct SourceOptions {
 }
 
 impl SourceOptions {
-    /// Tells if a Ganeti cluster is named.
+    /// Tells if a Ganeti cluster is named. The permission to send passwords in plain text names none.
     pub(crate) fn is_named(&self) -> bool {
-        *self != SourceOptions::default()
+        let rapi_access = AccessOptions { insecure_http: false, ..self.rapi_access.clone() };
+        SourceOptions { rapi_access, ..self.clone() } != SourceOptions::default()
     }
 
     /// The master daemon's socket: the one that was named, or the default one.

@@ -198,6 +198,7 @@ fn a_full_disk() {
         let hbal = place.command(&["-X", "--journal", "J", "--json-events", "E"]);
         limited.args(["-c", &script]).arg(hbal.get_program()).args(hbal.get_args());
         limited.current_dir(place.directory.path()).env("HTOOLS", "hbal");
+        limited.env("XDG_STATE_HOME", place.path("state"));
         let ran = Running::start(limited).wait();
         let done = ran.status == Some(0);
         let events = fs::read_to_string(place.path("E")).unwrap();

@@ -2,6 +2,7 @@
 //! document is changed as the cluster would change its own, so that the consequences can be examined first.
 
 mod tickets;
+mod utilization;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -19,6 +20,7 @@ use htools_ganeti::input::error::{LoadError, Result};
 use htools_ganeti::load::lookup::hint;
 use htools_model::shown::{escaped, shown_name, shown_source};
 pub use tickets::{ChangedTicket, TicketChange, with_tickets};
+pub use utilization::{CountedUtilization, with_utilization};
 
 /// Prefix of the ids of constraints made by this tool.
 const PREFIX: &str = "hplace-";

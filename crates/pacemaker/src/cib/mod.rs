@@ -45,6 +45,7 @@ pub(super) mod roles;
 mod rules;
 mod run_places;
 mod sets;
+mod sizes;
 mod spans;
 mod tickets;
 pub(super) mod underway;
@@ -83,6 +84,7 @@ use plain::{PlainHistories, TakenHistory};
 use properties::Properties;
 pub(super) use properties::amount;
 use removed_nodes::RemovedNode;
+pub use sizes::{SizedPrimitive, sized_primitives};
 use unfencing::UnfencingDevice;
 
 /// Names that properties have since Pacemaker 3, and the older names by which they are read.

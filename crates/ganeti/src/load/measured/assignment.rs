@@ -192,7 +192,7 @@ impl Medians {
 }
 
 /// The value in the middle, or the mean of the two there; 0 without values.
-fn median(mut values: Vec<f64>) -> f64 {
+pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let at = values.len() / 2;
     match values.get(at) {

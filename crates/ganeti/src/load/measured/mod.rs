@@ -17,7 +17,7 @@ use std::time::Duration;
 use htools_model::words;
 use regex_lite::Regex;
 
-pub use assignment::{AssignedLoad, LoadMismatch};
+pub use assignment::{AssignedLoad, LoadMismatch, median};
 pub use presets::ExporterPreset;
 pub use prometheus::{ask, ask_range};
 pub use range::{MeasuredRange, RangeQuestion, RangeTimes};
