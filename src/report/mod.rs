@@ -14,6 +14,7 @@ pub(crate) mod repair;
 pub(crate) mod rolling;
 pub(crate) mod room;
 pub(crate) mod runs;
+pub(crate) mod runway;
 pub(crate) mod space;
 pub(crate) mod squeeze;
 pub(crate) mod timetable;

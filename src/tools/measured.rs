@@ -1,5 +1,7 @@
 //! Load of instances that a monitoring system has measured (`--load-from`).
 
+mod forecast;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -21,7 +23,7 @@ const NAMES: usize = 5;
 /// Maximum size of an answer, in bytes: about 200,000 series.
 const SIZE: u64 = 64 << 20;
 /// Maximum time for all answers.
-const TIME: Duration = Duration::from_secs(60);
+pub(super) const TIME: Duration = Duration::from_secs(60);
 
 /// Asks for the load of the instances of a cluster; `None` if no source of it is given. Instances without measurements
 /// are named in a warning.
@@ -35,6 +37,7 @@ pub(super) fn read(
 ) -> anyhow::Result<Option<Vec<(String, Utilisation)>>> {
     let measured = &options.measured;
     let Some(from) = &measured.from else {
+        ensure!(measured.forecast.is_none(), "option --forecast needs --load-from");
         ensure!(*measured == MeasuredOptions::default(), "options that begin with --load need --load-from");
         return Ok(None);
     };
@@ -46,7 +49,12 @@ pub(super) fn read(
     if let Some((other, _)) = excluded.into_iter().find(|(_, given)| *given) {
         bail!("options --load-from and --{other} exclude each other");
     }
-    let load = answer(from, &question(measured)?, options, output)?;
+    let (question, session) = (question(measured)?, session(from, options, output)?);
+    let FoundLoad { load, notes } = match measured.forecast {
+        Some(coming) => forecast::read(cluster, &session, &question, coming, options)?,
+        None => FoundLoad { load: answer(&session, &question, options)?, notes: Vec::new() },
+    };
+    warn(&load, output)?;
     let assigned = load.assigned(cluster, measured.missing).map_err(|mismatch| {
         let hint = match mismatch {
             LoadMismatch::Missing { .. } => "--load-missing=median takes the median of their group",
@@ -54,6 +62,9 @@ pub(super) fn read(
         };
         anyhow!("cannot use the measured load: {mismatch}").hint(hint)
     })?;
+    if options.verbosity >= 1 {
+        notes.iter().try_for_each(|note| output.error_line(note))?;
+    }
     if !assigned.without.is_empty() && options.verbosity >= 1 {
         let counts = match measured.missing {
             MissingSeries::Zero => "has none",
@@ -66,6 +77,12 @@ pub(super) fn read(
         ))?;
     }
     Ok(Some(assigned.utilisation))
+}
+
+/// Load by the names in labels, with lines about it for people.
+struct FoundLoad {
+    load: MeasuredLoad,
+    notes: Vec<String>,
 }
 
 /// The first of some names.
@@ -91,22 +108,22 @@ pub(super) fn read_resources(
             .hint(format!("--load-query {unknown}=EXPRESSION gives it")));
     }
     question.expressions.retain(|resource, _| wanted.contains(resource));
-    answer(from, &question, options, output)
+    let load = answer(&session(from, options, output)?, &question, options)?;
+    warn(&load, output)?;
+    Ok(load)
 }
 
-fn answer(
-    from: &str,
-    question: &LoadQuestion,
-    options: &LoadOptions,
-    output: &mut Output,
-) -> anyhow::Result<MeasuredLoad> {
-    let session = session(from, options, output)?;
+fn answer(session: &Session, question: &LoadQuestion, options: &LoadOptions) -> anyhow::Result<MeasuredLoad> {
     let limit = options.reading_limit.map_or(TIME, |most| most.min(TIME));
-    let load = ask(&session, question, limit).context("cannot read the measured load")?;
+    ask(session, question, limit).context("cannot read the measured load")
+}
+
+/// Passes the server's warnings on.
+fn warn(load: &MeasuredLoad, output: &mut Output) -> anyhow::Result<()> {
     for warning in &load.warnings {
         output.error_line(&format!("Warning: Prometheus: {warning}"))?;
     }
-    Ok(load)
+    Ok(())
 }
 
 fn question(measured: &MeasuredOptions) -> anyhow::Result<LoadQuestion> {
@@ -122,13 +139,13 @@ fn question(measured: &MeasuredOptions) -> anyhow::Result<LoadQuestion> {
         expressions,
         label: measured.label.clone().unwrap_or_else(|| preset.label().to_owned()),
         pattern,
-        window: measured.window,
+        window: measured.window(),
         quantile: measured.quantile / 100.0,
     })
 }
 
-/// A session with the server. Warns if its certificate is not checked.
-fn session(from: &str, options: &LoadOptions, output: &mut Output) -> anyhow::Result<Session> {
+/// A session with the server that `--load-from` names. Warns if its certificate is not checked.
+pub(super) fn session(from: &str, options: &LoadOptions, output: &mut Output) -> anyhow::Result<Session> {
     let MeasuredOptions { credentials, certificates, .. } = &options.measured;
     let url = from.strip_prefix("prometheus:").map(|url| url.trim_end_matches('/'));
     let url = url.filter(|url| url.starts_with("http://") || url.starts_with("https://"));

@@ -8,6 +8,7 @@ mod common;
 mod access;
 mod execution;
 mod exporter;
+mod forecast;
 mod hscan;
 mod loading;
 mod luxi;

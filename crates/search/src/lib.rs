@@ -5,6 +5,7 @@
 //! - [`place`] finds the best place for one instance (docs/placing.md), and new nodes for the instances that
 //!   leave a node.
 //! - [`requests`] answers the requests that Ganeti's master sends to an allocator.
+//! - [`forecast`] extends the history of loads and uses into the future.
 //! - [`fill`] counts how many more instances a cluster can hold.
 //! - [`squeeze`] decides which nodes can be switched off and which must be switched on again.
 //! - [`groups`] moves instances between groups.
@@ -20,6 +21,7 @@
 pub mod balance;
 
 pub mod fill;
+pub mod forecast;
 pub mod groups;
 pub mod health;
 mod limits;

@@ -11,7 +11,7 @@ use crate::tools::options::catalogue::{
     STATIC_KVM_NODE_MEMORY, SUMMARY, TIME_LIMIT,
 };
 use crate::tools::options::measured::{
-    LOAD_CACERT, LOAD_CREDENTIALS, LOAD_FROM, LOAD_LABEL, LOAD_MISSING, LOAD_PATTERN, LOAD_PRESET,
+    FORECAST, LOAD_CACERT, LOAD_CREDENTIALS, LOAD_FROM, LOAD_LABEL, LOAD_MISSING, LOAD_PATTERN, LOAD_PRESET,
     LOAD_QUANTILE, LOAD_QUERY, LOAD_WINDOW,
 };
 use crate::tools::options::pace::{
@@ -82,7 +82,7 @@ const fn load(option: &'static dyn OptionRow) -> ConfigKey {
 }
 
 /// All keys, in the order of the sample file.
-pub(super) static KEYS: [ConfigKey; 41] = [
+pub(super) static KEYS: [ConfigKey; 42] = [
     limit(&STREAM, RUN),
     limit(&MAX_PARALLEL, STREAMED),
     limit(&MAX_OUT_PER_NODE, STREAMED),
@@ -117,6 +117,7 @@ pub(super) static KEYS: [ConfigKey; 41] = [
     load(&LOAD_MISSING),
     load(&LOAD_CREDENTIALS),
     load(&LOAD_CACERT),
+    load(&FORECAST),
     ConfigKey { needs: KeyNeeds::OneOf(&["deep"]), ..default(&EFFORT) },
     ConfigKey { needs: RUN, ..default(&REASON) },
     default(&SUMMARY),

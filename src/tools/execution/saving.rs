@@ -18,7 +18,7 @@ use crate::tools::options::TypedOption;
 
 /// Options that decide the plan's content; a saved plan records these and no others. The user who applies the plan
 /// chooses the cluster, the credentials and the handling of the plan.
-const IN_PLANS: [&str; 114] = [
+const IN_PLANS: [&str; 115] = [
     "affinity-weight",
     "all",
     "all-groups",
@@ -45,6 +45,7 @@ const IN_PLANS: [&str; 114] = [
     "final-msav",
     "first-job-group",
     "force",
+    "forecast",
     "full-evacuation",
     "group",
     "honour-run-state",

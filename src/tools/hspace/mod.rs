@@ -6,6 +6,7 @@
 pub(in crate::tools) mod request;
 mod room;
 mod run;
+mod runway;
 
 use super::cli::option::ArgumentKind::{Choices, Float, Text};
 use super::cli::value::split_list;
@@ -43,6 +44,8 @@ pub(crate) struct HspaceOptions {
     pub proof: bool,
     /// `--make-room`
     pub make_room: Option<RoomRequest>,
+    /// `--runway`; the inner value is the cluster's name in metrics, if it was given.
+    pub runway: Option<Option<String>>,
     /// `--tiered-alloc`; none for the largest sizes of the cluster's policy.
     pub tiered: Option<Size>,
 }
@@ -127,6 +130,18 @@ pub(crate) const SPEC: Spec<HspaceOptions> = Spec {
         )
         .common()
         .takes("ROOM", Text, |o, g| room(g).map(|room| o.make_room = Some(room))),
+        &OptionDef::<HspaceOptions>::addition(
+            "runway",
+            "show the days until the capacity is used up, with --load-from",
+        )
+        .more(
+            "The growth of memory, disk, CPUs and tiered instances is that of the metrics of htools exporter in the last 90 days, \
+             or --load-window. CLUSTER is the label of the cluster there; it is that of the source if none is given. \
+             The cluster itself is not read.",
+        )
+        .may_take("CLUSTER", Text, |o, g| {
+            g.string().map(|cluster| o.runway = Some(Some(cluster).filter(|cluster| !cluster.is_empty())))
+        }),
         &PRINT_COMMANDS.says("show the commands, or write them to FILE, with --make-room").added(),
         &SAVE.says("save the cluster after each allocation, as files that begin with FILE"),
         &MEASURED,
@@ -147,6 +162,12 @@ pub(crate) fn run(options: HspaceOptions) -> anyhow::Result<ExitStatus> {
 
 fn estimate(options: &HspaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     one_form(&[("json", options.output.json), ("machine-readable", options.output.machine_readable)])?;
+    runway::check(options)?;
+    if let Some(cluster) = &options.runway {
+        let result = runway::run(options, cluster.as_deref(), output);
+        output.flush()?;
+        return result;
+    }
     pacemaker::check(&options.cib, &options.load, None, &options.output)?;
     let saved: &[&str] = if options.make_room.is_some() { &["roomy"] } else { &["tiered", "standard"] };
     ahead::files(&options.output, saved)?;

@@ -24,8 +24,8 @@ pub struct MeasuredOptions {
     pub label: Option<String>,
     /// `--load-pattern`; none: that of the preset.
     pub pattern: Option<String>,
-    /// `--load-window`
-    pub window: Duration,
+    /// `--load-window`; none: [`MeasuredOptions::WINDOW`], or the usual history of a forecast.
+    pub window: Option<Duration>,
     /// `--load-quantile`, from 0 to 100.
     pub quantile: f64,
     /// `--load-missing`
@@ -34,6 +34,18 @@ pub struct MeasuredOptions {
     pub credentials: Option<PathBuf>,
     /// `--load-cacert`
     pub certificates: Option<PathBuf>,
+    /// `--forecast`: from an hour to 14 days.
+    pub forecast: Option<Duration>,
+}
+
+impl MeasuredOptions {
+    /// The usual window.
+    const WINDOW: Duration = Duration::from_secs(7 * 86_400);
+
+    /// The window whose values count.
+    pub(crate) fn window(&self) -> Duration {
+        self.window.unwrap_or(MeasuredOptions::WINDOW)
+    }
 }
 
 impl Default for MeasuredOptions {
@@ -44,11 +56,12 @@ impl Default for MeasuredOptions {
             queries: Vec::new(),
             label: None,
             pattern: None,
-            window: Duration::from_secs(7 * 86_400),
+            window: None,
             quantile: 95.0,
             missing: MissingSeries::default(),
             credentials: None,
             certificates: None,
+            forecast: None,
         }
     }
 }
@@ -69,6 +82,13 @@ fn queries(given: &Given) -> Result<Vec<(LoadResource, String)>, ValueError> {
 fn percent(given: &Given) -> Result<f64, ValueError> {
     let found = given.float()?;
     if (0.0..=100.0).contains(&found) { Ok(found) } else { Err(given.out_of_range("a number from 0 to 100")) }
+}
+
+/// A time that can be forecast.
+fn coming(given: &Given) -> Result<Duration, ValueError> {
+    let time = length_of_time(given)?;
+    let longest = Duration::from_secs(14 * 86_400);
+    if time <= longest { Ok(time) } else { Err(given.out_of_range("a time of at most 14d")) }
 }
 
 /// A name of a label in Prometheus.
@@ -102,8 +122,8 @@ pub(crate) const LOAD_PATTERN: LoadDef = LoadDef::addition("load-pattern", "take
     .takes("REGEX", Text, |o, g| g.string().map(|pattern| o.measured.pattern = Some(pattern)));
 pub(crate) const LOAD_WINDOW: LoadDef =
     LoadDef::addition("load-window", "look at the values of the last TIME")
-        .takes("TIME", Text, |o, g| length_of_time(g).map(|time| o.measured.window = time))
-        .default(|o| shown_time(o.measured.window));
+        .takes("TIME", Text, |o, g| length_of_time(g).map(|time| o.measured.window = Some(time)))
+        .default(|o| shown_time(o.measured.window()));
 pub(crate) const LOAD_QUANTILE: LoadDef =
     LoadDef::addition("load-quantile", "take the value that N percent do not exceed")
         .takes("N", Float, |o, g| percent(g).map(|quantile| o.measured.quantile = quantile))
@@ -127,11 +147,16 @@ pub(crate) const LOAD_CACERT: LoadDef =
     LoadDef::addition("load-cacert", "trust only the certificates or authorities in FILE for --load-from")
         .takes("FILE", File, |o, g| g.path().map(|path| o.measured.certificates = path));
 
+pub(crate) const FORECAST: LoadDef =
+    LoadDef::addition("forecast", "take the load of the coming TIME, with --load-from")
+        .more("It is forecast from the same hours of earlier weeks and their trend. TIME is at most 14d. The errors of such forecasts in the past are printed on standard error.")
+        .takes("TIME", Text, |o, g| coming(g).map(|time| o.measured.forecast = Some(time)));
+
 /// Options for the source of measured load. A saved plan does not choose the credentials.
 pub(crate) const LOAD_SOURCE: [LoadDef; 3] = [LOAD_FROM, LOAD_CREDENTIALS, LOAD_CACERT];
 
 /// Options for measured load.
-pub(crate) const MEASURED: [LoadDef; 10] = [
+pub(crate) const MEASURED: [LoadDef; 11] = [
     LOAD_FROM,
     LOAD_PRESET,
     LOAD_QUERY,
@@ -142,6 +167,7 @@ pub(crate) const MEASURED: [LoadDef; 10] = [
     LOAD_MISSING,
     LOAD_CREDENTIALS,
     LOAD_CACERT,
+    FORECAST,
 ];
 
 impl LoadOptions {

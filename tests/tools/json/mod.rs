@@ -119,6 +119,7 @@ fn the_schemas_are_schemas() {
         "htools.group-plans-1.json",
         "htools.info-1.json",
         "htools.space-1.json",
+        "htools.runway-1.json",
         "htools.check-1.json",
         "htools.roll-1.json",
         "htools.standby-groups-1.json",

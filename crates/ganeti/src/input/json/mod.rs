@@ -76,8 +76,16 @@ pub(crate) fn read(body: Body<'_>, shape: WantedParts, budget: &Budget) -> Resul
 
 /// Reads any value while it arrives. Its errors do not name the source.
 pub(crate) fn any(bytes: impl Read, shape: WantedParts, budget: &Budget) -> serde_json::Result<Json> {
+    seeded_any(bytes, shape::ShapeReader { shape, budget })
+}
+
+/// Reads a value with a reader of its own while it arrives. Its errors do not name the source.
+pub(crate) fn seeded_any<T>(
+    bytes: impl Read,
+    seed: impl for<'de> DeserializeSeed<'de, Value = T>,
+) -> serde_json::Result<T> {
     let mut reader = serde_json::Deserializer::from_reader(BufReader::with_capacity(CHUNK, bytes));
-    let value = shape::ShapeReader { shape, budget }.deserialize(&mut reader)?;
+    let value = seed.deserialize(&mut reader)?;
     reader.end().map(|()| value)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{LabelNames, LoadResource, MeasuredLoad, MissingSeries};
+use super::{LabelNames, LoadResource, MeasuredLoad, MeasuredRange, MissingSeries};
 use crate::load::raw::{RawCluster, RawInstance};
 use htools_model::shown::shown_name;
 use htools_model::{GroupIdx, Utilisation};
@@ -101,6 +101,21 @@ impl MeasuredLoad {
     }
 }
 
+impl MeasuredRange {
+    /// Leaves out the series that mean no instance of a cluster, unless that is all of them.
+    #[must_use]
+    pub fn only_of(mut self, cluster: &RawCluster) -> MeasuredRange {
+        let names = InstanceNames::of(&cluster.instances);
+        let meant: Vec<String> =
+            self.series.keys().filter(|name| names.find(name, &self.series).is_some()).cloned().collect();
+        if !meant.is_empty() {
+            let of_cluster = meant.into_iter().filter_map(|name| self.series.remove_entry(&name));
+            self.series = of_cluster.collect();
+        }
+        self
+    }
+}
+
 fn group(cluster: &RawCluster, instance: &RawInstance) -> GroupIdx {
     cluster.nodes[instance.primary.get()].group
 }
@@ -130,7 +145,7 @@ impl<'c> InstanceNames<'c> {
     }
 
     /// The instance that a name in a label means. A short name yields to the full one.
-    fn find(&self, name: &str, series: &BTreeMap<String, f64>) -> Option<usize> {
+    fn find<V>(&self, name: &str, series: &BTreeMap<String, V>) -> Option<usize> {
         if let Some(at) = self.full.get(name) {
             return Some(*at);
         }

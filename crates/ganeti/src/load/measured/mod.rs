@@ -4,8 +4,11 @@
 //! instances of a cluster by name. Instances without a series take the median of their group, or what the user chooses.
 
 mod assignment;
+mod expression;
 mod presets;
 mod prometheus;
+mod range;
+mod range_answer;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +21,8 @@ use regex_lite::Regex;
 
 pub use assignment::{AssignedLoad, LoadMismatch, median};
 pub use presets::ExporterPreset;
-pub use prometheus::ask;
+pub use prometheus::{ask, ask_range};
+pub use range::{MeasuredRange, RangeQuestion, RangeTimes};
 
 words!(
     /// Resource whose load is measured.
@@ -106,6 +110,9 @@ impl fmt::Display for LabelNames {
         }
     }
 }
+
+/// Maximum length of a text of the server in messages, in characters.
+const SHOWN: usize = 160;
 
 /// Load by the name in the label.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -6,7 +6,11 @@ use std::time::{Duration, Instant};
 use htools_model::shown::printable;
 use serde_json::Value;
 
-use super::{LoadQuestion, MeasuredLoad};
+use super::expression::{is_selector, sums};
+use super::range::{MeasuredRange, RangeQuestion};
+use super::range_answer::{AnswerReader, RangeSink};
+use super::{LoadQuestion, MeasuredLoad, SHOWN};
+use crate::input::json::{Budget, WantedParts};
 use crate::remote::CallError;
 use crate::remote::rapi::Session;
 
@@ -14,8 +18,10 @@ use crate::remote::rapi::Session;
 const POINTS: u64 = 168;
 /// Shortest distance between two values of a series, in seconds.
 const STEP: u64 = 300;
-/// Maximum length of a server's warning, in characters.
-const SHOWN: usize = 160;
+/// Memory of all series of a question, in bytes: some 70,000 of four weeks, hour by hour.
+const MEMORY: usize = Budget::CLUSTER;
+/// Maximum number of values of a series that a server gives at once.
+const SERVER_LIMIT: usize = 11_000;
 
 /// Asks for the load of all instances. All answers together take at most `limit`.
 ///
@@ -30,8 +36,7 @@ pub fn ask(session: &Session, question: &LoadQuestion, limit: Duration) -> Resul
             return Err(CallError::Late(format!("no answer within {} s", limit.as_secs())));
         }
         let query = query(question, expression);
-        let answer =
-            session.look("query", &[("query", &query)], crate::input::json::WantedParts::Whole, left)?;
+        let answer = session.look("query", &[("query", &query)], WantedParts::Whole, left)?;
         let warnings = answer["warnings"].as_array().into_iter().flatten();
         found.warnings.extend(warnings.filter_map(Value::as_str).map(|text| printable(text, SHOWN)));
         let values = values(&answer, question)
@@ -47,22 +52,52 @@ pub fn ask(session: &Session, question: &LoadQuestion, limit: Duration) -> Resul
 fn query(question: &LoadQuestion, expression: &str) -> String {
     let window = question.window.as_secs().max(1);
     let step = (window / POINTS).max(STEP);
-    let LoadQuestion { label, quantile, .. } = question;
     if is_selector(expression) {
         // The server reads the samples as they are, which is ten times as fast as a subquery.
+        let LoadQuestion { label, quantile, .. } = question;
         return format!("sum by ({label}) (quantile_over_time({quantile}, {expression}[{window}s]))");
     }
-    let expression = expression.replace("{range}", &format!("{step}s"));
-    format!("quantile_over_time({quantile}, (sum by ({label}) ({expression}))[{window}s:{step}s])")
+    let sums = sums(question, expression, step);
+    format!("quantile_over_time({}, ({sums})[{window}s:{step}s])", question.quantile)
 }
 
-/// Tells if an expression is the name of a metric, with or without matchers.
-fn is_selector(expression: &str) -> bool {
-    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
-    let rest = expression.trim_start_matches(is_name);
-    let matchers = rest.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-    rest.len() < expression.len()
-        && (rest.is_empty() || matchers.is_some_and(|inside| !inside.contains(['{', '}'])))
+/// Asks for the history of a quantity. All answers together take at most `limit`.
+///
+/// # Errors
+/// Faults of the connection and of the answers, and histories that need too much memory. No text contains a password.
+pub fn ask_range(
+    session: &Session,
+    question: &RangeQuestion,
+    limit: Duration,
+) -> Result<MeasuredRange, CallError> {
+    let (end, times) = (Instant::now() + limit, question.times);
+    let budget = Budget::new(MEMORY);
+    let mut sink = RangeSink::new(question, &budget);
+    let at_once = question.at_once.clamp(1, SERVER_LIMIT);
+    for from in (0..times.count).step_by(at_once) {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(CallError::Late(format!("no answer within {} s", limit.as_secs())));
+        }
+        let count = at_once.min(times.count - from);
+        sink.begin(from, count);
+        let query = [
+            ("query", question.query.as_str()),
+            ("start", &times.at(from).to_string()),
+            ("end", &times.at(from + count - 1).to_string()),
+            ("step", &times.step.to_string()),
+        ];
+        let read = session.stream("query_range", &query, left, &budget, AnswerReader(&mut sink));
+        if let Some(fault) = sink.take_fault() {
+            return Err(CallError::Nonsense(fault));
+        }
+        read?;
+        if !sink.is_matrix() {
+            let what = "the answer has no history: is this a Prometheus server?";
+            return Err(CallError::Nonsense(what.to_owned()));
+        }
+    }
+    Ok(sink.done())
 }
 
 /// The values in an answer, by the name of the instance.
@@ -118,9 +153,6 @@ mod tests {
         let plain = "m{kind=\"a\"}";
         let wanted = "sum by (domain) (quantile_over_time(0.95, m{kind=\"a\"}[604800s]))";
         assert_eq!(query(&question(None), plain), wanted);
-        for other in ["rate(m[5m])", "m{a=\"1\"} + n{b=\"2\"}", "m[5m]", "{a=\"1\"}", "-m", ""] {
-            assert!(!is_selector(other), "{other}");
-        }
         let short = LoadQuestion { window: Duration::from_secs(60), ..question(None) };
         assert_eq!(query(&short, "y + z"), "quantile_over_time(0.95, (sum by (domain) (y + z))[60s:300s])");
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::blocking::{Client, RequestBuilder, Response};
 use reqwest::{Method, Url, header};
+use serde::de::DeserializeSeed;
 use serde_json::Value;
 
 use super::access::Access;
@@ -209,6 +210,22 @@ impl Session {
         // The query is left out, as it contains free text.
         let source = shown_source(&self.source(resource, &[]));
         value.map_err(|error| error.map(|text| LoadError::one_line(&source, &text).to_string()))
+    }
+
+    /// Requests a resource and reads it with a reader of its own while it arrives, within a budget.
+    pub(crate) fn stream<T>(
+        &self,
+        resource: &str,
+        query: &[(&str, &str)],
+        limit: Duration,
+        budget: &Budget,
+        seed: impl for<'de> DeserializeSeed<'de, Value = T>,
+    ) -> std::result::Result<T, CallError> {
+        let answer = self.open(Verb::Get, resource, query, None, self.limits(limit));
+        let read =
+            answer.and_then(|answer| json::seeded_any(answer, seed).map_err(|error| misread(error, budget)));
+        let source = shown_source(&self.source(resource, &[]));
+        read.map_err(|error| error.map(|text| LoadError::one_line(&source, &text).to_string()))
     }
 
     /// The URL of a resource for messages.
