@@ -12,8 +12,9 @@ use super::options::LoadOptions;
 use super::options::measured::MeasuredOptions;
 use super::output::Output;
 use crate::load::RawCluster;
-use crate::load::measured::{LoadMismatch, LoadQuestion, LoadResource, MeasuredLoad, MissingSeries, ask};
-use crate::model::Utilisation;
+use crate::load::measured::{
+    AssignedLoad, LoadMismatch, LoadQuestion, LoadResource, MeasuredLoad, MissingSeries, ask,
+};
 use crate::model::number::counted;
 use crate::model::shown::shown_name;
 use crate::remote::rapi::{Access, AccessOptions, Address, FetchLimits, Session};
@@ -34,7 +35,7 @@ pub(super) fn read(
     cluster: &RawCluster,
     options: &LoadOptions,
     output: &mut Output,
-) -> anyhow::Result<Option<Vec<(String, Utilisation)>>> {
+) -> anyhow::Result<Option<AssignedLoad>> {
     let measured = &options.measured;
     let Some(from) = &measured.from else {
         ensure!(measured.forecast.is_none(), "option --forecast needs --load-from");
@@ -76,7 +77,7 @@ pub(super) fn read(
             first_names(&assigned.without)
         ))?;
     }
-    Ok(Some(assigned.utilisation))
+    Ok(Some(assigned))
 }
 
 /// Load by the names in labels, with lines about it for people.

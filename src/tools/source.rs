@@ -60,8 +60,11 @@ fn merged(
     options: &LoadOptions,
     output: &mut Output,
 ) -> anyhow::Result<Cluster> {
-    let utilisation = measured::read(&raw, options, output)?.unwrap_or(utilisation);
-    let additions = MergeOptions { utilisation, ..options.merge.clone() };
+    let mut additions = MergeOptions { utilisation, ..options.merge.clone() };
+    if let Some(measured) = measured::read(&raw, options, output)? {
+        additions.utilisation = measured.utilisation;
+        additions.load_cpus = Some(measured.cpus);
+    }
     for warning in raw.warnings.iter().chain(&raw.doubts) {
         output.error_line(&format!("Warning: {warning}"))?;
     }

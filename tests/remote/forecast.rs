@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::prometheus::{run, shares};
 use crate::rapi::{Server, response};
 
 const HOUR: i64 = 3600;
@@ -23,14 +23,6 @@ b.example.com|1000|1000|1|running|Y|n1||ext||1|-
 c.example.com|1000|1000|1|running|Y|n1||ext||1|-
 
 ";
-
-fn run(place: &Path, tool: &str, args: &[&str]) -> (i32, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
-    command.env("HTOOLS", tool).env("NO_PROXY", "*").args(args).current_dir(place);
-    let output = command.output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
 
 fn place() -> TempDir {
     let place = TempDir::new().unwrap();
@@ -91,8 +83,7 @@ fn the_load_is_that_of_the_coming_hours() {
     let forecast = run(place.path(), "hbal", &[&words[..], &from, &["--forecast=6h"]].concat());
     let last = last_time(&server);
     let most = |value: SeriesValue| (1..=6).map(|ahead| value(last + ahead * HOUR)).fold(0.0, f64::max);
-    let line = |name: &str, load: f64| format!("{name}.example.com {load} {load} {load} {load}\n");
-    let loads = [line("a", most(weekly)), line("b", most(twice)), line("c", 30.0)].concat();
+    let loads = shares(&[("a", most(weekly)), ("b", most(twice)), ("c", 30.0)], [true; 4]);
     fs::write(place.path().join("load"), loads).unwrap();
     let given = run(place.path(), "hbal", &[&words[..], &["-U", "load"]].concat());
     assert_eq!((forecast.0, &forecast.1), (given.0, &given.1), "{}", forecast.2);
@@ -138,8 +129,8 @@ fn short_histories_have_the_measured_load() {
     let words = ["-t", "cluster", "-C", "-v", "-v"];
     let forecast =
         run(place.path(), "hbal", &[&words[..], &["--load-from", &source, "--forecast=1d"]].concat());
-    let loads = "a.example.com 1 1 1 1\nb.example.com 2 2 2 2\nc.example.com 3 3 3 3\n";
-    fs::write(place.path().join("load"), loads).unwrap();
+    let loads = [("a", 1.0), ("b", 2.0), ("c", 3.0)];
+    fs::write(place.path().join("load"), shares(&loads, [true; 4])).unwrap();
     let given = run(place.path(), "hbal", &[&words[..], &["-U", "load"]].concat());
     assert_eq!((forecast.0, &forecast.1), (given.0, &given.1), "{}", forecast.2);
     let warning = "Warning: the history of 1 instance is too short for a forecast; the load is the quantile of what was measured\n";

@@ -54,6 +54,18 @@ fn server(series: &'static [(&str, &str, &str)]) -> Server {
     Server::new(|_| response("200 OK", &vector(series)))
 }
 
+/// The file with the loads of some instances on three nodes of 9 CPUs and 9000 MiB, in shares of such a node. `kinds` are
+/// those with this load; of disk and network, half of a node is in use on average.
+pub fn shares(loads: &[(&str, f64)], kinds: [bool; 4]) -> String {
+    let total: f64 = loads.iter().map(|(_, load)| load).sum();
+    let full = [9.0, 9000.0 * 1_048_576.0, total / 3.0 / 0.5, total / 3.0 / 0.5];
+    let line = |(name, load): &(&str, f64)| {
+        let share = |at: usize| if kinds[at] { load / full[at] } else { 0.0 };
+        format!("{name}.example.com {} {} {} {}\n", share(0), share(1), share(2), share(3))
+    };
+    loads.iter().map(line).collect()
+}
+
 /// Output with measured load, and with the load in a file.
 fn both(series: &'static [(&str, &str, &str)], options: &[&str], file: &str) -> [(i32, String, String); 2] {
     let (server, place) = (server(series), place());
@@ -75,17 +87,13 @@ fn what_is_measured_counts_as_if_it_were_in_a_file() {
         ("domain", "e.example.com", "100"),
         ("domain", "other.example.com", "7"),
     ];
-    let file = "a.example.com 1 1 1 1\nb.example.com 2 2 2 2\nc.example.com 3.5 3.5 3.5 3.5\n\
-                d.example.com 2 2 2 2\ne.example.com 100 100 100 100\nf.example.com 0 0 0 0\n";
-    let [measured, given] = both(SERIES, &[], file);
+    let mut loads = [("a", 1.0), ("b", 2.0), ("c", 3.5), ("d", 2.0), ("e", 100.0), ("f", 0.0)];
+    let [measured, given] = both(SERIES, &[], &shares(&loads, [true; 4]));
     let warning = "Warning: not all load was measured for 1 instance, which has the median of its group: d.example.com\n";
     assert!(measured.0 == 0 && measured.2.contains(warning), "{}", measured.2);
     assert_eq!((measured.0, &measured.1), (given.0, &given.1));
-    let [measured, given] = both(
-        SERIES,
-        &["--load-missing=zero"],
-        &file.replace("d.example.com 2 2 2 2\n", "d.example.com 0 0 0 0\n"),
-    );
+    loads[3].1 = 0.0;
+    let [measured, given] = both(SERIES, &["--load-missing=zero"], &shares(&loads, [true; 4]));
     assert_eq!(measured.1, given.1);
     let [measured, _] = both(SERIES, &["--load-missing=fail"], "");
     assert_eq!(
@@ -95,6 +103,45 @@ fn what_is_measured_counts_as_if_it_were_in_a_file() {
             "Error: cannot use the measured load: no load was measured for instance 'd.example.com' and 0 more\nHint: --load-missing=median takes the median of their group\n"
         )
     );
+}
+
+#[test]
+fn the_unit_of_disk_and_network_load_does_not_matter() {
+    const SMALL: &[(&str, &str, &str)] = &[
+        ("domain", "a", "1"),
+        ("domain", "b", "2"),
+        ("domain", "c", "3"),
+        ("domain", "d", "6"),
+        ("domain", "e", "0"),
+    ];
+    const LARGE: &[(&str, &str, &str)] = &[
+        ("domain", "a", "1e9"),
+        ("domain", "b", "2e9"),
+        ("domain", "c", "3e9"),
+        ("domain", "d", "6e9"),
+        ("domain", "e", "0"),
+    ];
+    let options = ["--load-query=disk=x", "--load-query=network=y"];
+    let [small, large] = [SMALL, LARGE].map(|series| both(series, &options, "")[0].1.clone());
+    // 12 on the first of three nodes, of which the average one is half in use.
+    assert!(small.contains("   disk_load_cv             0.75000000  x1.00\n"), "{small}");
+    assert_eq!(small, large);
+}
+
+#[test]
+fn thresholds_of_the_processor_load_are_about_each_node() {
+    const SERIES: &[(&str, &str, &str)] =
+        &[("domain", "a", "2"), ("domain", "b", "2"), ("domain", "c", "2"), ("domain", "e", "1")];
+    let (server, place) = (server(SERIES), place());
+    // The nodes differ: 9, 9 and 3 CPUs.
+    fs::write(place.path().join("cluster"), CLUSTER.replace("90000|9|N|u2", "90000|3|N|u2")).unwrap();
+    let source = format!("prometheus:{}", server.url());
+    let words = ["-t", "cluster", "-G", "g", "--load-query=cpu=x", "--load-from", &source];
+    let ask = |condition: &str| run(place.path(), "hbal", &[&words[..], &["--only-if", condition]].concat());
+    let above = ask("cpu>88");
+    assert!(above.2.contains("cpu>88 holds: n1 cpu 88.9 %\n"), "{}", above.2);
+    let below = ask("cpu>89");
+    assert!(below.2.contains("Nothing to do: cpu>89 does not hold\n"), "{}", below.2);
 }
 
 #[test]
@@ -113,9 +160,8 @@ fn labels_and_expressions_are_chosen() {
         "--load-pattern=^kvm-(.*)",
         "--load-window=1d",
     ];
-    let file = "a.example.com 1 1 1 1\nb.example.com 2 1 1 1\nc.example.com 3 1 1 1\nd.example.com 4 1 1 1\n\
-                e.example.com 5 1 1 1\nf.example.com 0 1 1 1\n";
-    let [measured, given] = both(SERIES, &options, file);
+    let loads = [("a", 1.0), ("b", 2.0), ("c", 3.0), ("d", 4.0), ("e", 5.0), ("f", 0.0)];
+    let [measured, given] = both(SERIES, &options, &shares(&loads, [true, false, false, false]));
     assert_eq!((measured.0, &measured.1), (given.0, &given.1), "{}", measured.2);
     let asked = server(SERIES);
     let source = format!("prometheus:{}/", asked.url());

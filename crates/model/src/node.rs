@@ -54,6 +54,9 @@ pub struct NodeSpec {
     pub limits: UseLimits,
     /// Physical CPUs.
     pub cpu_total: f64,
+    /// Load of processors that keeps all of its CPUs busy, in the unit of the instances' load: the number of CPUs, unless
+    /// the load is in shares of a node.
+    pub cpu_load_full: f64,
     /// Virtual CPUs used by the node's own operating system.
     pub cpu_node: i64,
     /// Relative speed of its CPUs.

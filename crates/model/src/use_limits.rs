@@ -14,7 +14,7 @@ words!(
     pub NodeFigure, "figure of a node" {
         /// Memory that instances and the node itself take, of all memory.
         Memory = "memory",
-        /// Measured processor load, in processors, of the node's physical processors.
+        /// Measured processor load, of that which keeps all of the node's processors busy.
         Cpu = "cpu",
         /// Virtual processors, of those that the policy allows.
         Vcpus = "vcpus",
@@ -81,7 +81,7 @@ impl NodeSpec {
                 let Mib(free) = ledger.mem_unallocated(self);
                 percent(self.mem_total - free as f64, self.mem_total)
             }
-            NodeFigure::Cpu => percent(ledger.load.cpu, self.cpu_total),
+            NodeFigure::Cpu => percent(ledger.load.cpu, self.cpu_load_full),
             NodeFigure::Vcpus => percent(ledger.vcpus as f64, self.vcpu_ratio * self.cpu_total),
             NodeFigure::Disk => percent(self.disk_total - ledger.disk_free.0 as f64, self.disk_total),
         }

@@ -33,8 +33,10 @@ pub struct MergeOptions {
     pub select_instances: Vec<String>,
     /// `--exclude-instances`.
     pub exclude_instances: Vec<String>,
-    /// Lines of the `-U` file: full name of an instance, and its utilisation.
+    /// Lines of the `-U` file, or measured load: full name of an instance, and its utilisation.
     pub utilisation: Vec<(String, Utilisation)>,
+    /// CPUs that a processor load of 1 keeps busy; none stands for 1.
+    pub load_cpus: Option<f64>,
     /// `--ignore-dynu`: ignore utilisation.
     pub ignore_dynu: bool,
     /// `--weights`.
@@ -60,6 +62,10 @@ pub fn merge(raw: RawCluster, options: &MergeOptions) -> Result<Cluster> {
         .into_iter()
         .enumerate()
         .map(|(at, n)| node(NodeIdx::new(at), n, &groups, &rules, suffix.len(), &mut table))
+        .map(|mut node| {
+            node.spec.cpu_load_full /= options.load_cpus.unwrap_or(1.0);
+            node
+        })
         .collect();
     nodes.iter().for_each(|node| groups[node.spec.group.get()].nodes.push(node.spec.idx));
     let mut instances: Vec<Instance> = Vec::with_capacity(raw.instances.len());
@@ -195,6 +201,7 @@ fn node(
         joint_losses: 1,
         limits: UseLimits::default(),
         cpu_total: raw.cpu_total,
+        cpu_load_full: raw.cpu_total,
         cpu_node: raw.cpu_node,
         cpu_speed: raw.cpu_speed,
         vcpu_ratio: policy.vcpu_ratio,

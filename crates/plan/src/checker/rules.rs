@@ -166,7 +166,7 @@ fn use_limits(before: &NodeFigures, after: &NodeFigures, spec: &NodeSpec) -> Vec
     let used = |f: &NodeFigures, figure: NodeFigure| {
         let (part, whole) = match figure {
             NodeFigure::Memory => (spec.mem_total - f.mem_unallocated.0 as f64, spec.mem_total),
-            NodeFigure::Cpu => (f.cpu_load, spec.cpu_total),
+            NodeFigure::Cpu => (f.cpu_load, spec.cpu_load_full),
             NodeFigure::Vcpus => (f.vcpus as f64, spec.vcpu_ratio * spec.cpu_total),
             NodeFigure::Disk => (spec.disk_total - f.disk_free.0 as f64, spec.disk_total),
         };

@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{LabelNames, LoadResource, MeasuredLoad, MeasuredRange, MissingSeries};
-use crate::load::raw::{RawCluster, RawInstance};
+use crate::load::raw::{RawCluster, RawInstance, RawNode};
 use htools_model::shown::shown_name;
 use htools_model::{GroupIdx, Utilisation};
 
 /// Load of all instances.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AssignedLoad {
-    /// The load of each instance, by full name.
+    /// The load of each instance, by full name. 1 is all of an average node.
     pub utilisation: Vec<(String, Utilisation)>,
+    /// CPUs that a processor load of 1 keeps busy.
+    pub cpus: f64,
     /// The instances without some measurement, by full name, in the cluster's order. Those that do not run are not
     /// named: no measurement means no load there.
     pub without: Vec<String>,
@@ -47,8 +49,8 @@ pub enum LoadMismatch {
 }
 
 impl MeasuredLoad {
-    /// The load of each instance. A name in a label means the instance with this full name, or else the only one whose
-    /// name begins with it and a dot.
+    /// The load of each instance, in shares of an average node. A name in a label means the instance with this full name,
+    /// or else the only one whose name begins with it and a dot. A resource without series causes no load.
     ///
     /// # Errors
     /// If no instance has a series, or one has none and that is not allowed.
@@ -58,7 +60,8 @@ impl MeasuredLoad {
         missing: MissingSeries,
     ) -> Result<AssignedLoad, LoadMismatch> {
         let names = InstanceNames::of(&cluster.instances);
-        let mut loads = vec![Utilisation::default(); cluster.instances.len()];
+        let average = AverageNode::of(cluster);
+        let mut loads = vec![Utilisation::ZERO; cluster.instances.len()];
         let mut lacks = vec![false; cluster.instances.len()];
         for (resource, series) in &self.values {
             let mut values: Vec<Option<f64>> = vec![None; cluster.instances.len()];
@@ -74,20 +77,23 @@ impl MeasuredLoad {
                 return Err(LoadMismatch::NoneMatches { resource: *resource, names });
             }
             let medians = Medians::of(cluster, &values);
+            let mut complete = Vec::with_capacity(values.len());
             for (at, instance) in cluster.instances.iter().enumerate() {
                 let is_idle = !instance.status.uses_memory();
                 lacks[at] |= values[at].is_none() && !is_idle;
-                let value = values[at].unwrap_or_else(|| match missing {
+                complete.push(values[at].unwrap_or_else(|| match missing {
                     MissingSeries::Median if !is_idle => medians.of_group(group(cluster, instance)),
                     _ => 0.0,
-                });
-                let load = &mut loads[at];
+                }));
+            }
+            let full = average.full_load(*resource, ordered_sum(complete.clone()));
+            for (load, value) in loads.iter_mut().zip(complete) {
                 *match resource {
                     LoadResource::Cpu => &mut load.cpu,
                     LoadResource::Memory => &mut load.mem,
                     LoadResource::Disk => &mut load.disk,
                     LoadResource::Network => &mut load.net,
-                } = value;
+                } = value / full;
             }
         }
         let without = cluster.instances.iter().zip(lacks).filter(|(_, lacks)| *lacks);
@@ -97,8 +103,54 @@ impl MeasuredLoad {
             return Err(LoadMismatch::Missing { first, more: without.len() - 1 });
         }
         let named = cluster.instances.iter().map(|instance| instance.name.clone()).zip(loads);
-        Ok(AssignedLoad { utilisation: named.collect(), without })
+        Ok(AssignedLoad { utilisation: named.collect(), cpus: average.cpus, without })
     }
+}
+
+/// Share of the average node that counts as in use, for resources of which nodes do not tell how much they have.
+const USED_SHARE: f64 = 0.5;
+const BYTES_PER_MIB: f64 = 1_048_576.0;
+
+/// What the nodes have on average. Offline nodes count only if all are.
+struct AverageNode {
+    count: f64,
+    /// CPUs; 1 if unknown.
+    cpus: f64,
+    /// Memory in MiB; 1 if unknown.
+    memory: f64,
+}
+
+impl AverageNode {
+    fn of(cluster: &RawCluster) -> AverageNode {
+        let mut nodes: Vec<&RawNode> = cluster.nodes.iter().filter(|node| !node.offline).collect();
+        if nodes.is_empty() {
+            nodes = cluster.nodes.iter().collect();
+        }
+        let count = nodes.len().max(1) as f64;
+        let mean = |amount: fn(&RawNode) -> f64| {
+            let mean = nodes.iter().copied().map(amount).sum::<f64>() / count;
+            if mean > 0.0 && mean.is_finite() { mean } else { 1.0 }
+        };
+        AverageNode { count, cpus: mean(|node| node.cpu_total), memory: mean(|node| node.mem_total) }
+    }
+
+    /// The load that uses all of a node, where all instances together have the load `total`.
+    fn full_load(&self, resource: LoadResource, total: f64) -> f64 {
+        match resource {
+            LoadResource::Cpu => self.cpus,
+            LoadResource::Memory => self.memory * BYTES_PER_MIB,
+            LoadResource::Disk | LoadResource::Network => {
+                let full = total / self.count / USED_SHARE;
+                if full.is_normal() { full } else { 1.0 }
+            }
+        }
+    }
+}
+
+/// The sum, whatever the order of the values: the order of addition decides on its last digits.
+fn ordered_sum(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.iter().sum()
 }
 
 impl MeasuredRange {
