@@ -233,6 +233,11 @@ impl Recipe {
         let of_nodes = NodeOptions { min_disk, max_cpu, keep_reserve, ..NodeOptions::default() };
         apply_node_options(&mut cluster, &of_nodes).expect("no names that could be unknown");
         finish(&mut cluster, Mib(0));
+        // `--no-target`
+        let mut dice = Dice::new(self.seed ^ 4);
+        if dice.chance(15) {
+            cluster.nodes.iter_mut().for_each(|node| node.spec.closed = dice.chance(25));
+        }
         cluster.weights = weights(&mut Dice::new(self.seed ^ 2));
         self.carry_keys(&mut cluster, &mut Dice::new(self.seed ^ 3));
         cluster

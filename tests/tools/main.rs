@@ -15,6 +15,7 @@ mod diskless;
 mod documents;
 mod early_end;
 mod estimates;
+mod exclusions;
 mod forthcoming;
 mod hail;
 mod health;

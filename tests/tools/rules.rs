@@ -154,6 +154,12 @@ fn meeting(rule: Rule, placer: Placer) -> Option<Meeting> {
         Rule::JointReserve | Rule::GroupReserve => return None,
         // Only hbal sets such limits, with --only-if: crates/search/src/steady/tests.rs.
         Rule::UseLimit => return None,
+        // harep has no such option.
+        Rule::ClosedNode => match placer {
+            Placer::Repair => Meeting::Never,
+            Placer::Offline => Meeting::Soft,
+            _ => Meeting::Heeded,
+        },
         // hspace counts instances, and harep has no such option.
         Rule::KeptRoom => match placer {
             Placer::Fill | Placer::Repair => Meeting::Never,
@@ -168,7 +174,7 @@ fn meeting(rule: Rule, placer: Placer) -> Option<Meeting> {
     })
 }
 
-const RULES: [Rule; 23] = [
+const RULES: [Rule; 24] = [
     Rule::Memory,
     Rule::Disk,
     Rule::DiskReserve,
@@ -192,6 +198,7 @@ const RULES: [Rule; 23] = [
     Rule::Pool,
     Rule::KeptOut,
     Rule::UseLimit,
+    Rule::ClosedNode,
 ];
 
 /// A node, by default with 16 GiB of memory and 90 GB of disk.
@@ -333,6 +340,8 @@ fn scene(rule: Rule, placer: Placer, closed: bool) -> (String, Mover) {
             (src.tags, mover.tags) = ("htools:pool:p", "htools:pool:p");
             dst.tags = either("htools:pool:q", "htools:pool:p");
         }
+        // `--no-target`
+        Rule::ClosedNode => {}
         // Only dst has room for the instance of `--keep-room`.
         Rule::KeptRoom => src.mem = 12288,
         Rule::PlannedMemory => others.push(planned(size(15000, 100), 1024, 1, "ext", 1)),
@@ -435,6 +444,9 @@ fn arrives(directory: &Path, rule: Rule, placer: Placer, closed: bool) -> bool {
     }
     if rule == Rule::KeptRoom {
         command.arg(if closed { "--keep-room=15g,1c,ext" } else { "--keep-room=1g,1c,ext" });
+    }
+    if rule == Rule::ClosedNode && closed && placer != Placer::Repair {
+        command.arg("--no-target=dst");
     }
     if (rule, placer) == (Rule::Redundancy, Placer::Squeeze) {
         // Otherwise top would be freed.

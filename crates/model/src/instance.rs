@@ -18,6 +18,8 @@ pub enum Immobile {
     Template,
     /// Named by `--exclude-instances`.
     Excluded,
+    /// It has a tag of `--exclude-tag`.
+    Tagged,
     /// Moved a short time ago (`--cooldown`).
     Cooldown,
     /// Not named by `--select-instances`.

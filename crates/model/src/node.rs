@@ -73,6 +73,9 @@ pub struct NodeSpec {
     pub offline: bool,
     /// Reason that it is offline, if it is.
     pub outage: Outage,
+    /// True if strict placement gives it nothing more (`--no-target`, `--exclude-tag`). It keeps what it has, and counts
+    /// for the loss of another node.
+    pub closed: bool,
     /// True if it is the master node.
     pub master: bool,
     /// Its group.
@@ -95,6 +98,12 @@ pub struct NodeSpec {
 }
 
 impl NodeSpec {
+    /// Tells if a mirrored instance has its primary role here, so that its disk is here too. Instances that do not exist
+    /// yet have no secondary.
+    pub(crate) fn is_left_by(&self, instance: &Instance) -> bool {
+        instance.primary == self.idx && instance.secondary.is_some()
+    }
+
     /// The name without the domain suffix common to all nodes and instances.
     pub fn alias(&self) -> &str {
         &self.name[..self.alias_len]

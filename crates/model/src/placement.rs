@@ -61,6 +61,8 @@ pub enum Rule {
     Pool,
     /// The source keeps the instance off the node, as a constraint of Pacemaker forbids it there.
     KeptOut,
+    /// The user wants the node to take nothing more (`--no-target`).
+    ClosedNode,
 }
 
 impl Rule {
@@ -85,7 +87,7 @@ impl Rule {
             Rule::ExclusionTag => FailKind::Tags,
             Rule::GroupReserve | Rule::KeptRoom => FailKind::N1,
             Rule::MigrationTags => FailKind::Mig,
-            Rule::KeptOut => FailKind::Tags,
+            Rule::KeptOut | Rule::ClosedNode => FailKind::Tags,
         }
     }
 }
@@ -292,6 +294,7 @@ impl Ledger {
             (strict && spec.exceeds_cpu_ratio(new.vcpus), Rule::CpuRatio),
             (strict && spec.breaks_limit(&self, &new), Rule::UseLimit),
             (strict && tags.clash, Rule::ExclusionTag),
+            (strict && spec.closed, Rule::ClosedNode),
         ])?;
         if strict {
             new.check_planned_primary(spec, instance, memory)?;
@@ -361,6 +364,7 @@ impl Ledger {
             (strict && memory && new.n1_fail && !self.n1_fail, Rule::Redundancy),
             (strict && memory && new.lacks_more_than(&self, spec), Rule::JointReserve),
             (strict && spec.breaks_limit(&self, &new), Rule::UseLimit),
+            (strict && spec.closed && !spec.is_left_by(instance), Rule::ClosedNode),
         ])?;
         if strict {
             new.check_planned_secondary(spec, need, memory)?;

@@ -37,7 +37,9 @@ impl AmountsView {
                 AmountsView::Tags { tags: tags.clone() }
             }
             Shortfall::Template(template) => AmountsView::Template { template: template.as_str() },
-            Shortfall::NoSecondary | Shortfall::KeptOut | Shortfall::UseLimit => return None,
+            Shortfall::NoSecondary | Shortfall::KeptOut | Shortfall::ClosedNode | Shortfall::UseLimit => {
+                return None;
+            }
         })
     }
 }

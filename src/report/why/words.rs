@@ -49,6 +49,7 @@ pub(in crate::report) fn hold_words(hold: StayCause, cluster: &Cluster) -> Words
         StayCause::Immobile(Immobile::Template) => ("disk-template", "its disk template ties it to its node"),
         StayCause::Immobile(Immobile::Cooldown) => ("cooldown", "it moved a short time ago (--cooldown)"),
         StayCause::Immobile(Immobile::Excluded) => ("excluded", "it is excluded (--exclude-instances)"),
+        StayCause::Immobile(Immobile::Tagged) => ("excluded-tag", "it has an excluded tag (--exclude-tag)"),
         StayCause::Immobile(Immobile::NotSelected) => {
             ("not-selected", "it is not selected (--select-instances)")
         }
@@ -217,6 +218,7 @@ pub(in crate::report) fn rule_name(rule: Rule) -> &'static str {
         Rule::MigrationTags => "migration-tags",
         Rule::Pool => "pool",
         Rule::KeptOut => "kept-out",
+        Rule::ClosedNode => "no-target",
     }
 }
 
@@ -267,6 +269,7 @@ fn shortfall_text(shortfall: &Shortfall) -> String {
         Shortfall::Migration(tags) => format!("migration tags not received there: {}", tags.join(", ")),
         Shortfall::Pools(pools) => format!("storage pools not reached from there: {}", pools.join(", ")),
         Shortfall::KeptOut => "a constraint of the cluster keeps it out".to_owned(),
+        Shortfall::ClosedNode => "the node takes nothing more (--no-target or --exclude-tag)".to_owned(),
         Shortfall::UseLimit => "the node would rise above a limit of --only-if".to_owned(),
         Shortfall::NoSecondary => "the instance has no secondary node".to_owned(),
         Shortfall::Range { resource, unit, found, accepted: (min, max) } => {

@@ -6,9 +6,9 @@
 use crate::tools::cli::{OptionRow, Program};
 use crate::tools::options::affinity::AFFINITY;
 use crate::tools::options::catalogue::{
-    COLOUR, EFFORT, EXCLUSION_TAGS, IGNORE_DYNU, KEEP_RESERVE, KEEP_ROOM, MAX_CPU, MAX_LENGTH, MIN_DISK,
-    MIN_GAIN, MIN_GAIN_LIMIT, MIN_SCORE, NO_DISK_MOVES, NO_INSTANCE_MOVES, PRIORITY, REASON,
-    STATIC_KVM_NODE_MEMORY, SUMMARY, TIME_LIMIT,
+    COLOUR, EFFORT, EXCLUDE_TAG, EXCLUSION_TAGS, IGNORE_DYNU, KEEP_RESERVE, KEEP_ROOM, MAX_CPU, MAX_LENGTH,
+    MIN_DISK, MIN_GAIN, MIN_GAIN_LIMIT, MIN_SCORE, NO_DISK_MOVES, NO_INSTANCE_MOVES, NO_TARGET, PRIORITY,
+    REASON, STATIC_KVM_NODE_MEMORY, SUMMARY, TIME_LIMIT,
 };
 use crate::tools::options::measured::{
     FORECAST, LOAD_CACERT, LOAD_CREDENTIALS, LOAD_FROM, LOAD_LABEL, LOAD_MISSING, LOAD_PATTERN, LOAD_PRESET,
@@ -82,7 +82,7 @@ const fn load(option: &'static dyn OptionRow) -> ConfigKey {
 }
 
 /// All keys, in the order of the sample file.
-pub(super) static KEYS: [ConfigKey; 42] = [
+pub(super) static KEYS: [ConfigKey; 44] = [
     limit(&STREAM, RUN),
     limit(&MAX_PARALLEL, STREAMED),
     limit(&MAX_OUT_PER_NODE, STREAMED),
@@ -105,6 +105,8 @@ pub(super) static KEYS: [ConfigKey; 42] = [
     default(&NO_DISK_MOVES),
     default(&NO_INSTANCE_MOVES),
     default(&EXCLUSION_TAGS),
+    default(&NO_TARGET),
+    default(&EXCLUDE_TAG),
     default(&IGNORE_DYNU),
     default(&STATIC_KVM_NODE_MEMORY),
     load(&LOAD_FROM),

@@ -18,7 +18,7 @@ use crate::tools::options::TypedOption;
 
 /// Options that decide the plan's content; a saved plan records these and no others. The user who applies the plan
 /// chooses the cluster, the credentials and the handling of the plan.
-const IN_PLANS: [&str; 115] = [
+const IN_PLANS: [&str; 117] = [
     "affinity-weight",
     "all",
     "all-groups",
@@ -40,6 +40,7 @@ const IN_PLANS: [&str; 115] = [
     "evac-mode",
     "evacuate",
     "exclude-instances",
+    "exclude-tag",
     "exclusion-tags",
     "exit-on-missing-mond-data",
     "final-msav",
@@ -95,6 +96,7 @@ const IN_PLANS: [&str; 115] = [
     "no-instance-moves",
     "no-reboot",
     "no-return",
+    "no-target",
     "node-tags",
     "offline",
     "offline-maintenance",

@@ -16,6 +16,7 @@ use super::options::catalogue::*;
 use super::options::{LimitOptions, LoadOptions, OutputOptions, tool_options};
 use super::output::Output;
 use super::{ExitStatus, ahead, source};
+use crate::load::merge::apply_exclusions;
 use crate::report::allocator::Response;
 use crate::search::moves::MoveRules;
 
@@ -57,6 +58,7 @@ pub(crate) const SPEC: Spec<HailOptions> = Spec {
         &IGNORE_SOFT_ERRORS,
         &NO_CAPACITY_CHECKS,
         &[KEEP_RESERVE, KEEP_ROOM],
+        &EXCLUSIONS,
         &OptionDef::<HailOptions>::new(
             "restrict-allocation-to",
             "place new instances only on these nodes, whatever the request says",
@@ -140,6 +142,7 @@ pub(crate) fn run(options: HailOptions) -> anyhow::Result<ExitStatus> {
     ahead::files(&options.output, &["pre-ialloc", "post-ialloc"])?;
     let (mut cluster, request) = source::load_request(&options.request, &options.load, &mut output)?;
     cluster.keep_reserve(options.load.nodes.keep_reserve);
+    apply_exclusions(&mut cluster, &options.load.nodes)?;
     kept_room::keep(&mut cluster, options.load.nodes.keep_room)?;
     run::run(&options, primaries, cluster, request, &mut output)?;
     Ok(ExitStatus::Success)

@@ -135,6 +135,7 @@ pub(crate) const SPEC: Spec<HbalOptions> = Spec {
         &[DYNU_FILE, IGNORE_DYNU, MOND, MOND_DATA, EXIT_ON_MISSING_MOND_DATA, MOND_XEN, EXCLUSION_TAGS],
         &MEASURED,
         &EXCLUDE_INSTANCES,
+        &EXCLUSIONS,
         &SAVE,
         &PRIORITY,
         &[SIMULATE, WEIGHTS, AFFINITY_WEIGHT],

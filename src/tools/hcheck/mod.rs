@@ -69,6 +69,7 @@ pub(crate) const SPEC: Spec<HcheckOptions> = Spec {
         &MEASURED,
         &EVAC_MODE,
         &[EXCLUDE_INSTANCES, EXCLUSION_TAGS, IALLOC_SRC],
+        &EXCLUSIONS,
         &NO_INSTANCE_MOVES,
         &LUXI,
         &MACHINE_READABLE,

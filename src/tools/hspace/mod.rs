@@ -94,6 +94,7 @@ pub(crate) const SPEC: Spec<HspaceOptions> = Spec {
             |o| o.accept_existing_errors = true,
         ),
         &OFFLINE,
+        &EXCLUSIONS,
         &NO_CAPACITY_CHECKS,
         &MACHINE_READABLE,
         &MAX_CPU,

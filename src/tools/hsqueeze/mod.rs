@@ -26,6 +26,7 @@ use super::options::*;
 use super::output::Output;
 use super::pacemaker::{ClusterUse, LoadedCluster};
 use super::{ExitStatus, ahead, execution, pacemaker};
+use crate::load::merge::apply_exclusions;
 use crate::search::moves::MoveRules;
 use crate::search::squeeze::Reach;
 use crate::tools::execution::ApprovedPlan;
@@ -118,6 +119,7 @@ pub(crate) const SPEC: Spec<HsqueezeOptions> = Spec {
             .added(),
         &RESTRICTED_MIGRATION.added(),
         &[EXCLUDE_INSTANCES.added(), EXCLUSION_TAGS.added(), DYNU_FILE.added(), IGNORE_DYNU.added()],
+        &EXCLUSIONS,
         &MEASURED,
         &[MOND.added(), MOND_DATA.added(), MOND_XEN.added(), EXIT_ON_MISSING_MOND_DATA.added()],
         &OptionDef::<HsqueezeOptions>::addition(
@@ -200,6 +202,7 @@ fn plan_or_resume(options: &HsqueezeOptions, output: &mut Output) -> anyhow::Res
     let access = on_ganeti.then(|| execute::access(options)).transpose()?;
     let LoadedCluster { mut cluster, cib } =
         pacemaker::load(&options.load, &options.cib, ClusterUse::Emptying, output)?;
+    apply_exclusions(&mut cluster, &options.load.nodes)?;
     kept_room::keep(&mut cluster, options.load.nodes.keep_room)?;
     kept_room::warn(&cluster, options.load.verbosity, output)?;
     run::warn_of_reserves(options, output)?;

@@ -235,6 +235,17 @@ pub(crate) const KEEP_ROOM: LoadDef =
         )
         .under(Heading::Limits)
         .takes("ROOM", Text, |o, g| room(g).map(|room| o.nodes.keep_room = Some(room)));
+pub(crate) const NO_TARGET: LoadDef = LoadDef::addition("no-target", "move nothing to NODE; may be repeated")
+    .more("The node keeps what it has. What must leave offline nodes may go there.")
+    .under(Heading::Limits)
+    .takes("NODE", OneNode, |o, g| g.string().map(|node| o.nodes.closed.push(node)));
+pub(crate) const EXCLUDE_TAG: LoadDef =
+    LoadDef::addition("exclude-tag", "leave instances with TAG alone; move nothing to nodes with TAG")
+        .more("May be repeated.")
+        .under(Heading::Limits)
+        .takes("TAG", Text, |o, g| g.string().map(|tag| o.nodes.excluded_tags.push(tag)));
+/// Options for nodes and instances that stay out of the tools' choices.
+pub(crate) const EXCLUSIONS: [LoadDef; 2] = [NO_TARGET, EXCLUDE_TAG];
 pub(crate) const MIN_GAIN: BalanceDef =
     BalanceDef::new("min-gain", "stop when a step gains less than DELTA, below --min-gain-limit")
         .short('g')

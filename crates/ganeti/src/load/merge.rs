@@ -210,6 +210,7 @@ fn node(
         exclusive_storage: raw.exclusive_storage,
         offline: raw.offline,
         outage: raw.outage,
+        closed: false,
         master: raw.master,
         group: raw.group,
         location_tags: rules.locations(&raw.tags, table),
@@ -398,7 +399,8 @@ pub fn finish(cluster: &mut Cluster, static_kvm_node_memory: Mib) -> Vec<Inconsi
     missing
 }
 
-/// Node settings of the command line: `-O`, `--max-cpu`, `--min-disk`, `--keep-reserve`, `--keep-room`.
+/// Settings of the command line for nodes and tags: `-O`, `--max-cpu`, `--min-disk`, `--keep-reserve`, `--keep-room`,
+/// `--no-target`, `--exclude-tag`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NodeOptions {
     /// Nodes to treat as offline, by name or unique beginning.
@@ -411,12 +413,18 @@ pub struct NodeOptions {
     pub keep_reserve: Option<usize>,
     /// Room for further instances that placement keeps.
     pub keep_room: Option<RoomRequest>,
+    /// Nodes that take nothing more, by name or unique beginning.
+    pub closed: Vec<String>,
+    /// Tags of instances that do not move, and of nodes that take nothing more.
+    pub excluded_tags: Vec<String>,
 }
 
-/// The names in [`NodeOptions::offline`] that match no node, last one first.
+/// Names of nodes that match none, last one first.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("wrong node name(s) set as offline: {}{hint}", .names.join(","))]
+#[error("wrong node name(s) set as {state}: {}{hint}", .names.join(","))]
 pub struct UnknownNodes {
+    /// What the nodes should be.
+    state: &'static str,
     /// Names as typed.
     pub names: Vec<String>,
     /// Similar names for the first unknown name, in the order typed.
@@ -431,19 +439,10 @@ pub fn apply_node_options(
     cluster: &mut Cluster,
     options: &NodeOptions,
 ) -> std::result::Result<(), UnknownNodes> {
-    let find = |key: &str| find_partial(key, cluster.nodes.iter().map(|n| n.spec.name.as_str()));
-    let found: Vec<Option<usize>> = options.offline.iter().map(|key| find(key)).collect();
-    if found.contains(&None) {
-        let unknown = options.offline.iter().zip(found).filter(|(_, f)| f.is_none());
-        let names: Vec<String> = unknown.map(|(key, _)| key.clone()).rev().collect();
-        let first = names.last().map_or("", String::as_str);
-        let hint = hint(first, cluster.nodes.iter().map(|n| n.spec.name.as_str()));
-        return Err(UnknownNodes { names, hint });
-    }
-    let names: HashSet<String> =
-        found.into_iter().flatten().map(|at| cluster.nodes[at].spec.name.clone()).collect();
+    let offline = nodes_named(cluster, &options.offline, "offline")?;
+    apply_exclusions(cluster, options)?;
     for Node { spec, .. } in &mut cluster.nodes {
-        if names.contains(&spec.name) {
+        if offline.contains(&spec.name) {
             (spec.offline, spec.outage) = (true, Outage::Marked);
         }
         if let Some(ratio) = options.max_cpu {
@@ -455,4 +454,43 @@ pub fn apply_node_options(
     let wanted = options.keep_room.map(|request| request.on(cluster));
     cluster.keep_room(wanted);
     Ok(())
+}
+
+/// Applies `--no-target` and `--exclude-tag` only.
+///
+/// # Errors
+/// If a name matches no node.
+pub fn apply_exclusions(
+    cluster: &mut Cluster,
+    options: &NodeOptions,
+) -> std::result::Result<(), UnknownNodes> {
+    let closed = nodes_named(cluster, &options.closed, "no target")?;
+    let is_excluded = |tags: &[String]| tags.iter().any(|tag| options.excluded_tags.contains(tag));
+    for Node { spec, .. } in &mut cluster.nodes {
+        spec.closed = closed.contains(&spec.name) || is_excluded(&spec.tags);
+    }
+    for instance in &mut cluster.instances {
+        if is_excluded(&instance.tags) {
+            instance.immobile = instance.immobile.or(Some(Immobile::Tagged));
+        }
+    }
+    Ok(())
+}
+
+/// Full names of the nodes that are meant.
+fn nodes_named(
+    cluster: &Cluster,
+    keys: &[String],
+    state: &'static str,
+) -> std::result::Result<HashSet<String>, UnknownNodes> {
+    let find = |key: &str| find_partial(key, cluster.nodes.iter().map(|n| n.spec.name.as_str()));
+    let found: Vec<Option<usize>> = keys.iter().map(|key| find(key)).collect();
+    if found.contains(&None) {
+        let unknown = keys.iter().zip(found).filter(|(_, f)| f.is_none());
+        let names: Vec<String> = unknown.map(|(key, _)| key.clone()).rev().collect();
+        let first = names.last().map_or("", String::as_str);
+        let hint = hint(first, cluster.nodes.iter().map(|n| n.spec.name.as_str()));
+        return Err(UnknownNodes { state, names, hint });
+    }
+    Ok(found.into_iter().flatten().map(|at| cluster.nodes[at].spec.name.clone()).collect())
 }

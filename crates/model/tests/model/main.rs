@@ -2,6 +2,7 @@
 
 mod autorepair;
 mod carried_keys;
+mod closed;
 mod cluster;
 mod draft;
 mod group_reserve;

@@ -146,7 +146,7 @@ impl CrossingChecker<'_> {
                 state.leave_all(i);
                 // The instance never left.
                 state.enter_primary(i, p);
-                let terms = SecondaryTerms { primary: p, forced: false, disk_is_there: false };
+                let terms = SecondaryTerms { primary: p, forced: false, disk_is_there: false, left: None };
                 arrive_secondary(state, i, t, terms)?;
             }
             _ => return Err(Fault::WrongKind),

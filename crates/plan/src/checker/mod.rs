@@ -175,6 +175,7 @@ fn subject(rule: Rule) -> &'static str {
         Rule::MigrationTags => "migration tags",
         Rule::Pool => "storage pools that the node reaches",
         Rule::KeptOut => "being open to the instance",
+        Rule::ClosedNode => "being a target of moves",
     }
 }
 
@@ -300,7 +301,7 @@ impl Checker<'_> {
         let forced_by_s = self.soft || self.offline(s);
         let p_offline = self.offline(p);
         let soft = self.soft;
-        let terms = |primary, forced| SecondaryTerms { primary, forced, disk_is_there: false };
+        let terms = |primary, forced| SecondaryTerms { primary, forced, disk_is_there: false, left: Some(p) };
         if mv.legs().next() == Some(Leg::Failover) {
             self.usable(s)?;
         }

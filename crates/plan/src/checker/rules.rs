@@ -96,6 +96,7 @@ pub(super) fn arrive_primary(
             checks.extend(use_limits(&before, &f, spec));
             let clashing = instance.exclusion_tags.iter().filter(|tag| tags.contains_key(tag)).count();
             checks.push(at_most(Rule::ExclusionTag, clashing as f64, 0.0));
+            checks.push(open(spec));
         }
     }
     if !forced {
@@ -108,6 +109,11 @@ pub(super) fn arrive_primary(
     verdict(spec, checks)
 }
 
+/// A node that the user has closed takes nothing.
+fn open(spec: &NodeSpec) -> Check {
+    at_least(Rule::ClosedNode, i64::from(!spec.closed), 1)
+}
+
 /// Circumstances of a new secondary.
 #[derive(Clone, Copy)]
 pub(super) struct SecondaryTerms {
@@ -117,6 +123,8 @@ pub(super) struct SecondaryTerms {
     pub forced: bool,
     /// Its disk is there already.
     pub disk_is_there: bool,
+    /// The primary node before the move, which may keep a role of the instance.
+    pub left: Option<NodeIdx>,
 }
 
 /// Makes `node` the secondary of the instance, if the rules allow it.
@@ -149,6 +157,9 @@ pub(super) fn arrive_secondary(
             }
             checks.extend(kept_reserve(&before, &f, spare));
             checks.extend(use_limits(&before, &f, spec));
+            if terms.left != Some(node) {
+                checks.push(open(spec));
+            }
         }
     }
     if !terms.forced {

@@ -29,7 +29,7 @@ pub(crate) struct NodeKind {
 pub(crate) struct NodeConstants {
     numbers: [u64; 10],
     class: usize,
-    flags: [bool; 3],
+    flags: [bool; 4],
     locations: TagSet,
     pools: TagSet,
     /// Set if the node is unlike any other.
@@ -54,7 +54,7 @@ impl NodeConstants {
                 spec.spindle_limit.to_bits(),
             ],
             class,
-            flags: [spec.exclusive_storage, spec.offline, usable],
+            flags: [spec.exclusive_storage, spec.offline, spec.closed, usable],
             locations: spec.location_tags.clone(),
             pools: spec.offers.clone(),
             alone: alone.then_some(spec.idx),

@@ -30,6 +30,8 @@ pub enum Shortfall {
     Pools(Vec<String>),
     /// A constraint of the cluster keeps the instance off the node.
     KeptOut,
+    /// The node takes nothing more (`--no-target`).
+    ClosedNode,
     /// The node would rise above a limit of its use (`--only-if`).
     UseLimit,
     /// The instance has no secondary.
@@ -217,6 +219,7 @@ pub fn missing(
         Rule::MigrationTags => Shortfall::migration(cluster, instance.primary, node),
         Rule::NotMirrored => Shortfall::NoSecondary,
         Rule::KeptOut => Shortfall::KeptOut,
+        Rule::ClosedNode => Shortfall::ClosedNode,
         Rule::Pool => {
             let missing = instance.needs.without(&spec.offers).filter(|need| Some(*need) != instance.open);
             Shortfall::Pools(missing.map(|tag| cluster.tag_table.pool_name(tag).to_owned()).collect())

@@ -151,7 +151,8 @@ fn specs_are_alike(one: &NodeSpec, other: &NodeSpec) -> bool {
         (capacities.map(f64::to_bits), limits.map(f64::to_bits), whole, spec.spindle_total)
     };
     sizes(one) == sizes(other)
-        && (one.exclusive_storage, one.group) == (other.exclusive_storage, other.group)
+        && (one.exclusive_storage, one.closed, one.group)
+            == (other.exclusive_storage, other.closed, other.group)
         && one.tags == other.tags
         && one.migration_tags == other.migration_tags
         && one.receivable_tags == other.receivable_tags
