@@ -64,7 +64,7 @@ pub(super) fn label(load: &LoadOptions, cib: &CibOptions) -> String {
 }
 
 /// Options that do not apply to Pacemaker clusters, of all tools that take one.
-const OF_GANETI: [&str; 18] = [
+const OF_GANETI: [&str; 19] = [
     // Pacemaker's limits are hard.
     "ignore-soft-errors",
     "max-cpu",
@@ -84,6 +84,7 @@ const OF_GANETI: [&str; 18] = [
     "print-plan",
     "save-plan",
     "first-job-group",
+    "pay-back",
     "stream",
     "standby-data",
 ];

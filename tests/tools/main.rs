@@ -31,6 +31,7 @@ mod kept_room;
 mod manual;
 mod metrics;
 mod pacemaker;
+mod pay_back;
 mod plans;
 mod pools;
 mod prices;

@@ -168,7 +168,8 @@ pub(in crate::report) fn estimated(seconds: f64) -> String {
     duration(if is_long { (seconds / 60.0).round() * 60.0 } else { seconds })
 }
 
-fn size(size: Mib) -> String {
+/// An amount of data in words: `512 MiB`, `41.1 GiB`.
+pub(crate) fn size(size: Mib) -> String {
     match size.0 {
         mib if mib < 10 * 1024 => format!("{mib} MiB"),
         _ => format!("{:.1} GiB", size.as_f64() / 1024.0),

@@ -18,7 +18,7 @@ use crate::tools::options::TypedOption;
 
 /// Options that decide the plan's content; a saved plan records these and no others. The user who applies the plan
 /// chooses the cluster, the credentials and the handling of the plan.
-const IN_PLANS: [&str; 117] = [
+const IN_PLANS: [&str; 118] = [
     "affinity-weight",
     "all",
     "all-groups",
@@ -105,6 +105,7 @@ const IN_PLANS: [&str; 117] = [
     "only-if",
     "order",
     "overhead",
+    "pay-back",
     "plan",
     "priority",
     "ram-ratio",

@@ -5,6 +5,7 @@ mod deep;
 mod execute;
 mod explain;
 mod page;
+mod pay_back;
 mod run;
 mod scope;
 mod search;
@@ -14,7 +15,9 @@ mod views;
 mod without;
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
+use self::pay_back::PAY_BACK;
 use self::steady::{STEADY, SteadyOptions, SteadyRun, Verdict};
 use self::views::print_document;
 use super::cli::option::ArgumentKind;
@@ -63,6 +66,8 @@ pub(crate) struct HbalOptions {
     /// `--evacuate`: the nodes, as typed.
     pub emptied: Vec<String>,
     pub steady: SteadyOptions,
+    /// `--pay-back`
+    pub pay_back: Option<Duration>,
 }
 
 tool_options!(HbalOptions {
@@ -218,6 +223,7 @@ pub(crate) const SPEC: Spec<HbalOptions> = Spec {
         .more("With the same options. The next instance leaves the node then.")
         .under(Heading::Limits),
         &STEADY,
+        &PAY_BACK,
         &TIME_LIMIT,
         &[YES, JOURNAL, RESUME, JSON_EVENTS, PRINT_PLAN, SAVE_PLAN],
         &STREAMING,
@@ -249,6 +255,7 @@ fn balance_or_resume(options: &HbalOptions, output: &mut Output) -> anyhow::Resu
         run::Groups::of(options)?;
         deep::check(options)?;
         steady::check(options)?;
+        pay_back::check(options)?;
         // neither makes a plan
         let others = [("explain", !options.explain.is_empty()), ("pareto", options.pareto)];
         others
@@ -287,8 +294,13 @@ fn balance(
     cib: Option<&CibOrigin>,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
+    let past = SteadyRun::of(options, output)?;
+    let mut cluster = cluster;
+    if options.pay_back.is_some() || !options.without_steps.is_empty() {
+        past.prepare(options, &mut cluster);
+    }
     let (options, cluster) = without::steps_left_out(options, cluster, output)?;
-    let past = SteadyRun::of(&options, output)?;
+    let (options, cluster) = pay_back::unpaid_left_out(options, cluster, output)?;
     let Some(_turn) = past.turn(&options, output)? else { return Ok(ExitStatus::Success) };
     let mut decided: Option<HbalOptions> = None;
     let plan = |mut cluster: Cluster, output: &mut Output| {

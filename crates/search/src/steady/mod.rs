@@ -3,7 +3,9 @@
 mod condition;
 mod fewest;
 mod rest;
+mod worth;
 
 pub use condition::{ActCondition, ConditionError, Observation, Threshold, ThresholdFigure};
 pub use fewest::fewest_moves;
 pub use rest::{RestRules, Resting};
+pub use worth::{MoveWorth, move_worths};
