@@ -178,7 +178,7 @@ fn options_of_hspace() {
                --spindle-use float\n--simulate string\n-m,--master host\n";
     hspace(&["--help-completion"]).code(0).stderr("").stdout(contains(own).and(contains(
         "\n--machine-readable choices=yes,no\n--max-cpu float\n-l,--max-length integer\n--min-disk float\n\
-         --standard-alloc string\n--tiered-alloc string\n--proof none\n--make-room string\n--runway string\n-C,--print-commands none\n-S,--save none\n--load-from string\n--load-preset choices=libvirt,node,process,recorded\n--load-query string\n--load-label string\n--load-pattern string\n--load-window string\n--load-quantile float\n--load-missing choices=median,zero,fail\n--load-credentials file\n--load-cacert file\n--forecast string\n--static-kvm-node-memory integer\n\
+         --standard-alloc string\n--tiered-alloc string\n--proof none\n--make-room string\n--runway string\n-C,--print-commands none\n-S,--save none\n--load-from string\n--load-preset choices=libvirt,node,process,recorded,recorded-hourly\n--load-query string\n--load-label string\n--load-pattern string\n--load-window string\n--load-quantile float\n--load-missing choices=median,zero,fail\n--load-credentials file\n--load-cacert file\n--forecast string\n--static-kvm-node-memory integer\n\
          --time-limit float\n--weights string\n--json none\n--metrics none\n",
     )));
     let last = "--static-kvm-node-memory integer\n--time-limit float\n--weights string\n--json none\n--metrics none\n";
@@ -234,7 +234,7 @@ fn options_of_hroller() {
 #[test]
 fn options_of_hcheck() {
     let hcheck = |args: &[&str]| tool("hcheck", args);
-    let all = "-t,--text-data file\n--no-disk-moves none\n-U,--dynu-file file\n--ignore-dynu none\n--load-from string\n--load-preset choices=libvirt,node,process,recorded\n--load-query string\n--load-label string\n--load-pattern string\n--load-window string\n--load-quantile float\n--load-missing choices=median,zero,fail\n--load-credentials file\n--load-cacert file\n--forecast string\n-E,--evac-mode none\n\
+    let all = "-t,--text-data file\n--no-disk-moves none\n-U,--dynu-file file\n--ignore-dynu none\n--load-from string\n--load-preset choices=libvirt,node,process,recorded,recorded-hourly\n--load-query string\n--load-label string\n--load-pattern string\n--load-window string\n--load-quantile float\n--load-missing choices=median,zero,fail\n--load-credentials file\n--load-cacert file\n--forecast string\n-E,--evac-mode none\n\
                --exclude-instances manyinstances\n--exclusion-tags string\n-I,--ialloc-src file\n--no-target onenode\n--exclude-tag string\n\
                --no-instance-moves none\n-L,--luxi file\n--machine-readable choices=yes,no\n--max-cpu float\n\
                -l,--max-length integer\n--min-disk float\n-g,--min-gain float\n--min-gain-limit float\n\

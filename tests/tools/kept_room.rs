@@ -179,6 +179,6 @@ fn what_cannot_be_meant_is_refused() {
     }
     let refused = |words: &[&str]| run_in(place.path(), &[&["hspace", "-t", SAMPLE], words].concat());
     assert_eq!(refused(&["-C"]).2, "Error: option --print-commands needs --make-room\n");
-    let wanted = "Error: option --json has no effect with --make-room\n";
-    assert_eq!(refused(&["--make-room=1g", "--json"]).2, wanted);
+    let wanted = "Error: option --proof has no effect with --make-room\n";
+    assert_eq!(refused(&["--make-room=1g", "--proof"]).2, wanted);
 }

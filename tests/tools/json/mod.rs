@@ -120,6 +120,7 @@ fn the_schemas_are_schemas() {
         "htools.info-1.json",
         "htools.space-1.json",
         "htools.runway-1.json",
+        "htools.room-1.json",
         "htools.check-1.json",
         "htools.roll-1.json",
         "htools.standby-groups-1.json",
@@ -142,6 +143,26 @@ fn the_schemas_are_schemas() {
         strict(&schema, name);
     }
     assert!(!validator("htools.info-1.json").is_valid(&serde_json::json!({})));
+}
+
+#[test]
+fn the_room_that_is_made_agrees_with_the_text() {
+    let validator = validator("htools.room-1.json");
+    for (sample, room) in
+        [("unbalanced-drbd", "28g,2c,x2"), ("unbalanced-drbd", "1g,1c"), ("groups", "4g,x3")]
+    {
+        let file = format!("data/{sample}.data");
+        let words = ["hspace", "-t", &file, "--make-room", room];
+        let (document, text) = (document(&words, &validator), stdout(&words));
+        let steps: Vec<&str> = text.lines().filter(|line| line.contains(" a=")).collect();
+        assert_eq!(array(&document, "steps").len(), steps.len());
+        for (step, line) in array(&document, "steps").iter().zip(steps) {
+            assert!(line.contains(step["notation"].as_str().unwrap()), "{line}");
+        }
+        assert_eq!(document["complete"], document["fitting_after"] == document["wanted"]["count"]);
+        let said = format!("Cluster score changed from {} to ", shown(&document["initial_score"]));
+        assert_eq!(text.contains(&said), !array(&document, "steps").is_empty(), "{text}");
+    }
 }
 
 /// Checks that every object names all of its keys, requires them unless they may be absent, and has a description.

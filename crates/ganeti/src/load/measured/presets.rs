@@ -19,6 +19,8 @@ words!(
         Process = "process",
         /// Load that recording rules have prepared, for large clusters; by the instance.
         Recorded = "recorded",
+        /// Their hourly means, four times as fast to read for windows of days.
+        RecordedHourly = "recorded-hourly",
     }
 );
 
@@ -29,7 +31,7 @@ impl ExporterPreset {
             ExporterPreset::Libvirt => "domain",
             ExporterPreset::Node => "instance",
             ExporterPreset::Process => "groupname",
-            ExporterPreset::Recorded => "guest",
+            ExporterPreset::Recorded | ExporterPreset::RecordedHourly => "guest",
         }
     }
 
@@ -38,7 +40,10 @@ impl ExporterPreset {
         match self {
             // The address has a port.
             ExporterPreset::Node => Some(r"^(.+?)(?::\d+)?$"),
-            ExporterPreset::Libvirt | ExporterPreset::Process | ExporterPreset::Recorded => None,
+            ExporterPreset::Libvirt
+            | ExporterPreset::Process
+            | ExporterPreset::Recorded
+            | ExporterPreset::RecordedHourly => None,
         }
     }
 
@@ -78,8 +83,9 @@ impl ExporterPreset {
                     ),
                 ),
             ],
-            ExporterPreset::Recorded => {
-                let named = |(resource, name): (LoadResource, &str)| (resource, format!("guest:{name}"));
+            ExporterPreset::Recorded | ExporterPreset::RecordedHourly => {
+                let end = if self == ExporterPreset::Recorded { "" } else { ":1h" };
+                let named = |(resource, name): (LoadResource, &str)| (resource, format!("guest:{name}{end}"));
                 let names = [(Cpu, "cpu"), (Memory, "memory"), (Disk, "disk"), (Network, "network")];
                 names.map(named).into()
             }

@@ -1,5 +1,7 @@
 //! Room for further instances (`--keep-room`, `hspace --make-room`), in words.
 
+pub(crate) mod json;
+
 use crate::model::number::counted;
 use crate::model::{Cluster, ClusterRoom, PolicyBreach, WantedRoom};
 use crate::report::balance::components::score;
