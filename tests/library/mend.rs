@@ -232,7 +232,7 @@ fn overloads_end_with_few_moves_and_the_bound_holds() {
             cluster.nodes[node.get()].state.ledger.load.cpu = load;
         }
         let condition: ActCondition = CONDITIONS[seed as usize % CONDITIONS.len()].parse().unwrap();
-        condition.limit(&mut cluster);
+        condition.limit(&mut cluster, 0.0);
         for group in &cluster.groups {
             let nodes = cluster.nodes_of(group.idx).to_vec();
             let (mending, plan) = planned(&cluster, &nodes, &options, &DeepGoal::Relieve);

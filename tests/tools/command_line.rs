@@ -160,7 +160,7 @@ fn completion_list() {
              --prices none\n--without-step integer\n--deep none\n--max-moves integer\n--max-data string\n\
                  --min-move-gain float\n--pareto none\n--svg none\n--effort integer\n--repair-only none\n--evacuate onenode\n--merge none\n\
                  --allow-interruptions none\n--allow-overcommit-during-migration none\n\
-                 --only-if string\n--rounds integer\n--until-below none\n--cooldown string\n--no-return string\n\
+                 --only-if string\n--rounds integer\n--until-below none\n--margin float\n--cooldown string\n--no-return string\n\
                  --moves-per-day integer\n--history file\n--pay-back string\n--time-limit float\n--yes none\n--journal file\n--resume file\n--json-events file\n\
              --print-plan choices=text,json,dot,svg\n--save-plan file\n--stream none\n--max-parallel integer\n\
              --max-out-per-node integer\n--max-in-per-node integer\n--max-syncs integer\n--max-per-group integer\n\

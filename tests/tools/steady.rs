@@ -74,12 +74,68 @@ fn only_what_is_above_moves() {
     for wrong in ["memory", "mem>5", "memory>x", ""] {
         assert_eq!(hbal(&["--only-if", wrong]).0, 1, "{wrong}");
     }
-    for words in [&["--until-below"][..], &["--rounds=2"], &["--only-if=memory>5", "--all-groups"]] {
+    for words in [
+        &["--until-below"][..],
+        &["--rounds=2"],
+        &["--only-if=memory>5", "--margin=3"],
+        &["--only-if=memory>5", "--all-groups"],
+    ] {
         assert_eq!(hbal(words).0, 1, "{words:?}");
     }
     // Nodes that stay above are named, with status 1.
     let (status, out, error) = hbal(&["--only-if", "memory>10", "--until-below"]);
     assert!(status == 1 && (out + &error).contains("is still above a limit of --only-if"), "{error}");
+}
+
+#[test]
+fn rounds_count_for_each_node() {
+    let place = TempDir::new().unwrap();
+    let group = "a7f3c1d2-0b4e-4c5a-9d61-3e8f27b90c14";
+    let look = |ago: u64, nodes: &[&str]| {
+        let nodes: Vec<String> = nodes.iter().map(|node| format!("{node}.example.com")).collect();
+        let line = json!({"history": "htools.history-1", "at": now() - ago * 900_000, "cluster": {"name": "c", "uuid": "u"},
+            "tool": "hbal", "event": "look", "group": group, "condition": "memory>70", "is_met": true, "score": 3.0,
+            "nodes": nodes});
+        format!("{line}\n")
+    };
+    let past = history(&place, &[look(2, &["node1", "node2"]), look(1, &["node1"])].concat());
+    let hbal = |rounds: &str, words: &[&str]| {
+        let condition = ["--only-if=memory>70", rounds, "--until-below", "--history", &past];
+        run(&place, &[&["hbal", "-t", SAMPLE], &condition[..], words].concat())
+    };
+    // node2 is above for the second time, but not in a row.
+    let (status, out, error) = hbal("--rounds=3", &[]);
+    assert!(error.starts_with("memory>70 holds: node1 memory 85.4 %\n"), "{error}");
+    assert_eq!((status, instances(&out)), (0, vec!["db1"]), "{out}{error}");
+    let (_, out, error) = hbal("--rounds=1", &[]);
+    assert!(error.starts_with("memory>70 holds: node1 memory 85.4 %, node2 memory 72.9 %\n"), "{error}");
+    assert_eq!(instances(&out).len(), 2, "{out}");
+    let (status, out, error) = hbal("--rounds=4", &[]);
+    assert_eq!((status, out.as_str()), (0, ""));
+    assert!(error.ends_with("Nothing is done yet: this is round 3 of 4\n"), "{error}");
+    // What cron would mail: nothing, or one line.
+    assert_eq!(hbal("--rounds=4", &["-q"]).2, "");
+    assert_eq!(hbal("--rounds=3", &["-q"]).2, "memory>70 holds: node1 memory 85.4 %\n");
+}
+
+#[test]
+fn the_margin_is_below_the_threshold() {
+    let place = TempDir::new().unwrap();
+    let use_of = |name: &str, margin: &str| {
+        let words = ["hbal", "-t", SAMPLE, "--only-if=memory>80", "--until-below", margin, "-S", "s"];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+        let output = command.env("XDG_STATE_HOME", place.path()).current_dir(place.path()).args(words);
+        let words = std::path::absolute(SAMPLE).unwrap();
+        output.args(["-t", words.to_str().unwrap()]).assert().code(0);
+        let saved = fs::read_to_string(place.path().join("s.balanced")).unwrap();
+        let line = saved.lines().find(|line| line.starts_with(&format!("{name}."))).unwrap().to_owned();
+        let figure = |at: usize| line.split('|').nth(at).unwrap().parse::<f64>().unwrap();
+        100.0 * (1.0 - figure(3) / figure(1))
+    };
+    let narrow = use_of("node1", "--margin=0");
+    assert!(narrow <= 80.0 && narrow > 50.0, "{narrow}");
+    let wide = use_of("node1", "--margin=30");
+    assert!(wide <= 50.0, "{wide}");
 }
 
 #[test]

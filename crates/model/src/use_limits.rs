@@ -31,6 +31,8 @@ const FIGURES: [NodeFigure; 4] = [NodeFigure::Memory, NodeFigure::Cpu, NodeFigur
 pub struct UseLimits {
     limits: [Option<f64>; 4],
     is_any: bool,
+    /// True if a figure above its limit is no overload that has to end: no move may raise it, and that is all.
+    is_tolerated: bool,
 }
 
 impl UseLimits {
@@ -39,6 +41,16 @@ impl UseLimits {
         let limit = &mut self.limits[figure as usize];
         *limit = Some(limit.map_or(percent, |known| known.min(percent)));
         self.is_any = true;
+    }
+
+    /// Lets figures that are above their limits stay there.
+    pub fn tolerate(&mut self) {
+        self.is_tolerated = true;
+    }
+
+    /// Tells if figures above their limits have to fall.
+    pub fn must_be_met(&self) -> bool {
+        self.is_any && !self.is_tolerated
     }
 
     /// Tells if any figure has a limit.
@@ -87,9 +99,9 @@ impl NodeSpec {
         }
     }
 
-    /// Percent above the limits, in all figures together; 0 if all are kept.
+    /// Percent above the limits, in all figures together; 0 if all are kept or what is above is tolerated.
     pub fn over_limits(&self, ledger: &Ledger) -> f64 {
-        if !self.limits.is_any {
+        if !self.limits.must_be_met() {
             return 0.0;
         }
         let over = |(figure, limit): (NodeFigure, f64)| (self.usage(ledger, figure) - limit).max(0.0);

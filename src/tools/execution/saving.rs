@@ -18,7 +18,7 @@ use crate::tools::options::TypedOption;
 
 /// Options that decide the plan's content; a saved plan records these and no others. The user who applies the plan
 /// chooses the cluster, the credentials and the handling of the plan.
-const IN_PLANS: [&str; 118] = [
+const IN_PLANS: [&str; 119] = [
     "affinity-weight",
     "all",
     "all-groups",
@@ -64,6 +64,7 @@ const IN_PLANS: [&str; 118] = [
     "load-quantile",
     "load-query",
     "load-window",
+    "margin",
     "mark",
     "max-cpu",
     "max-data",

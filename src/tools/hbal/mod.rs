@@ -18,7 +18,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use self::pay_back::PAY_BACK;
-use self::steady::{STEADY, SteadyOptions, SteadyRun, Verdict};
+use self::steady::{Act, STEADY, SteadyOptions, SteadyRun, Verdict};
 use self::views::print_document;
 use super::cli::option::ArgumentKind;
 use super::cli::{Heading, OptionDef, Spec, example};
@@ -302,13 +302,13 @@ fn balance(
     let (options, cluster) = without::steps_left_out(options, cluster, output)?;
     let (options, cluster) = pay_back::unpaid_left_out(options, cluster, output)?;
     let Some(_turn) = past.turn(&options, output)? else { return Ok(ExitStatus::Success) };
-    let mut decided: Option<HbalOptions> = None;
+    let mut decided: Option<(HbalOptions, Act)> = None;
     let plan = |mut cluster: Cluster, output: &mut Output| {
         past.prepare(&options, &mut cluster);
-        let acting = match &decided {
+        let (acting, act) = match &decided {
             Some(acting) => acting,
             None => match past.decide(&options, &cluster, output)? {
-                Verdict::Act(most) => decided.insert(steady::limited(&options, most)),
+                Verdict::Act(act) => decided.insert((act.limited(&options), act)),
                 Verdict::Leave(status) => {
                     let document = run::document_without_plan(&options, &cluster, EndingView::NotNow);
                     print_document(document, output)?;
@@ -316,6 +316,7 @@ fn balance(
                 }
             },
         };
+        act.tolerate_others(&mut cluster);
         run::run(acting, cluster, cib, output)
     };
     execution::plan_and_execute(&execute::context(&options), cluster, plan, output)

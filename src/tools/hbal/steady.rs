@@ -1,5 +1,6 @@
 //! `hbal` that runs again and again: conditions, cooldowns and a limit of moves per day.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,22 +9,26 @@ use anyhow::{anyhow, bail, ensure};
 use super::HbalOptions;
 use crate::execute::ClusterId;
 use crate::execute::history::{History, HistoryEvent, HistoryFile, LookRecord, PastMove, now, since};
+use crate::load::merge::apply_node_options;
 use crate::model::number::counted;
 use crate::model::shown::shown_name;
-use crate::model::{Cluster, GroupIdx, NodeFigure};
+use crate::model::{Cluster, GroupIdx, NodeFigure, NodeIdx};
 use crate::search::steady::{ActCondition, Observation, RestRules, fewest_moves};
 use crate::tools::cli::heading::Heading;
-use crate::tools::cli::option::ArgumentKind::{File, Integer, Text};
+use crate::tools::cli::option::ArgumentKind::{File, Float, Integer, Text};
 use crate::tools::cli::{Given, OptionDef, ValueError};
 use crate::tools::execution::history::{of_user, record};
 use crate::tools::execution::{Lock, LockHeld, client, takes_jobs};
 use crate::tools::hint::WithHint;
-use crate::tools::options::values::{length_of_time, some};
+use crate::tools::options::values::{length_of_time, not_negative, some};
 use crate::tools::output::Output;
 use crate::tools::{ExitStatus, group};
 
 /// Time in which earlier runs count as runs in a row, and moves for `--moves-per-day`.
 const DAY: Duration = Duration::from_secs(86_400);
+/// Margin of `--until-below`, in percentage points. With less, a node soon is above the threshold again; see the replayed
+/// week in docs/figures.md.
+const MARGIN: f64 = 5.0;
 /// Most nodes that are named.
 const NAMES: usize = 5;
 
@@ -36,6 +41,8 @@ pub(crate) struct SteadyOptions {
     pub rounds: Option<usize>,
     /// `--until-below`
     pub until_below: bool,
+    /// `--margin`, in percentage points.
+    pub margin: Option<f64>,
     /// `--cooldown` and `--no-return`
     pub rest: RestRules,
     /// `--moves-per-day`
@@ -50,13 +57,13 @@ fn condition(given: &Given) -> Result<ActCondition, ValueError> {
 }
 
 /// The options.
-pub(super) const STEADY: [OptionDef<HbalOptions>; 7] = [
+pub(super) const STEADY: [OptionDef<HbalOptions>; 8] = [
     OptionDef::<HbalOptions>::addition("only-if", "act only if CONDITION holds, such as memory>85")
         .more("CONDITION is FIGURE>NUMBER, or several of them with or: 'memory>85 or cpu>80 or score>5'. memory, cpu (measured), vcpus (of the policy's) and disk are percentages of each node, score is that of the group. No move lets a node rise above one of these percentages.")
         .under(Heading::Limits)
         .takes("CONDITION", Text, |o, g| condition(g).map(|found| o.steady.condition = Some(found))),
     OptionDef::<HbalOptions>::addition("rounds", "act only if it holds in N runs in a row, with --only-if")
-        .more("Runs with --exec of the last 24 hours count, and this one.")
+        .more("Each node counts by itself. Runs with --exec of the last 24 hours count, and this one.")
         .under(Heading::Limits)
         .takes("N", Integer, |o, g| some(g).map(|rounds| o.steady.rounds = Some(rounds)))
         .otherwise("1"),
@@ -67,6 +74,11 @@ pub(super) const STEADY: [OptionDef<HbalOptions>; 7] = [
     )
     .more("Nothing else moves.")
     .under(Heading::Limits),
+    OptionDef::<HbalOptions>::addition("margin", "end it N percentage points lower, with --until-below")
+        .more("No move lets another node rise above this, either.")
+        .under(Heading::Limits)
+        .takes("N", Float, |o, g| not_negative(g).map(|margin| o.steady.margin = Some(margin)))
+        .otherwise("5"),
     OptionDef::<HbalOptions>::addition("cooldown", "leave instances alone that moved in the last TIME")
         .more("Instances on nodes that are offline or drained move nevertheless.")
         .under(Heading::Limits)
@@ -93,6 +105,9 @@ pub(super) fn check(options: &HbalOptions) -> anyhow::Result<()> {
     let SteadyOptions { condition, moves_per_day, .. } = &options.steady;
     if condition.is_none() {
         options.output.refuse(&["rounds", "until-below"], "needs --only-if")?;
+    }
+    if !options.steady.until_below {
+        options.output.refuse(&["margin"], "needs --until-below")?;
     }
     let several = options.worst_group || options.all_groups;
     ensure!(
@@ -126,10 +141,34 @@ pub(super) struct Turn(Option<Lock>);
 /// Tools whose runs a balancing run must not disturb.
 const OTHERS: [&str; 2] = ["hroller", "hsqueeze"];
 
+/// Extent of a run that acts.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Act {
+    /// Most moves, if they are limited.
+    most: Option<usize>,
+    /// Full names of the nodes that were above a threshold for long enough; none without a condition.
+    due: Option<BTreeSet<String>>,
+}
+
+impl Act {
+    /// The options of a plan with at most so many moves.
+    pub(super) fn limited(&self, options: &HbalOptions) -> HbalOptions {
+        limited(options, self.most)
+    }
+
+    /// Lets the other nodes stay where they are.
+    pub(super) fn tolerate_others(&self, cluster: &mut Cluster) {
+        let Some(due) = &self.due else { return };
+        for node in cluster.nodes.iter_mut().filter(|node| !due.contains(&node.spec.name)) {
+            node.spec.limits.tolerate();
+        }
+    }
+}
+
 /// Decision about a run.
 pub(super) enum Verdict {
-    /// Plan, with at most this number of moves if it is limited.
-    Act(Option<usize>),
+    /// Plan.
+    Act(Act),
     /// Leave the cluster as it is, with this exit status.
     Leave(ExitStatus),
 }
@@ -208,7 +247,8 @@ impl SteadyRun {
     pub(super) fn prepare(&self, options: &HbalOptions, cluster: &mut Cluster) {
         options.steady.rest.resting(cluster, &self.moves, now()).enter(cluster);
         if let Some(condition) = &options.steady.condition {
-            condition.limit(cluster);
+            let margin = options.steady.margin.unwrap_or(MARGIN);
+            condition.limit(cluster, if options.steady.until_below { margin } else { 0.0 });
         }
     }
 
@@ -223,34 +263,19 @@ impl SteadyRun {
         output: &mut Output,
     ) -> anyhow::Result<Verdict> {
         let SteadyOptions { condition, moves_per_day, .. } = &options.steady;
+        let mut act = Act::default();
         if condition.is_none() && moves_per_day.is_none() {
-            return Ok(Verdict::Act(None));
+            return Ok(Verdict::Act(act));
         }
         let Some(group) = group::select(cluster, options.limits.group.as_deref(), output)? else {
             return Ok(Verdict::Leave(ExitStatus::Failure));
         };
         if let Some(condition) = condition {
-            let nodes = cluster.nodes_of(group);
-            let seen = condition.observe(cluster, nodes);
-            let uuid = &cluster.group(group).uuid;
-            let text = condition.to_string();
-            let rounds = 1 + self.history.rounds_met(uuid, &text, DAY);
-            if let Some(id) = self.id.as_ref().filter(|_| options.execution.exec) {
-                let look = look(&seen, uuid, text.clone(), cluster);
-                output.error_lines(record(id, super::SPEC.name, HistoryEvent::Look(look)))?;
-            }
-            if !seen.is_met {
-                output.error_line(&format!("Nothing to do: {text} does not hold"))?;
-                return Ok(Verdict::Leave(ExitStatus::Success));
-            }
-            output.error_line(&format!("{text} holds: {}", reasons(&seen, cluster)))?;
-            let wanted = options.steady.rounds.unwrap_or(1);
-            if rounds < wanted {
-                output.error_line(&format!("Nothing is done yet: this is round {rounds} of {wanted}"))?;
+            act.due = self.due(options, condition, group, cluster, output)?;
+            if act.due.is_none() {
                 return Ok(Verdict::Leave(ExitStatus::Success));
             }
         }
-        let mut limit = None;
         if let Some(most) = *moves_per_day {
             let day = since(DAY);
             let made = self.moves.iter().filter(|made| made.at >= day).count();
@@ -262,9 +287,53 @@ impl SteadyRun {
                 ))?;
                 return Ok(Verdict::Leave(ExitStatus::Success));
             }
-            limit = Some(left);
+            act.most = Some(left);
         }
-        Ok(Verdict::Act(limit))
+        Ok(Verdict::Act(act))
+    }
+
+    /// The nodes that were above a threshold for long enough; none if there is nothing to do yet. With `--quiet`, only what
+    /// is done is told.
+    fn due(
+        &self,
+        options: &HbalOptions,
+        condition: &ActCondition,
+        group: GroupIdx,
+        cluster: &Cluster,
+        output: &mut Output,
+    ) -> anyhow::Result<Option<BTreeSet<String>>> {
+        let mut seen_cluster = cluster.clone();
+        apply_node_options(&mut seen_cluster, &options.load.nodes)?;
+        let mut seen = condition.observe(&seen_cluster, cluster.nodes_of(group));
+        let (uuid, text) = (&cluster.group(group).uuid, condition.to_string());
+        let rounds = self.history.rounds_above(uuid, &text, condition.score_above(), DAY);
+        if let Some(id) = self.id.as_ref().filter(|_| options.execution.exec) {
+            let look = look(&seen, uuid, text.clone(), cluster);
+            output.error_lines(record(id, super::SPEC.name, HistoryEvent::Look(look)))?;
+        }
+        let is_told = options.load.verbosity >= 1;
+        if !seen.is_met {
+            if is_told {
+                output.error_line(&format!("Nothing to do: {text} does not hold"))?;
+            }
+            return Ok(None);
+        }
+        let name = |node: NodeIdx| cluster.node(node).spec.name.as_str();
+        let round_of = |node: NodeIdx| 1 + rounds.of_node(name(node));
+        let is_high = condition.score_above().is_some_and(|above| seen.score > above);
+        let round_of_score = if is_high { 1 + rounds.score } else { 0 };
+        let farthest = seen.nodes.iter().map(|(node, ..)| round_of(*node)).fold(round_of_score, usize::max);
+        let wanted = options.steady.rounds.unwrap_or(1);
+        if farthest < wanted {
+            if is_told {
+                output.error_line(&format!("{text} holds: {}", reasons(&seen, cluster)))?;
+                output.error_line(&format!("Nothing is done yet: this is round {farthest} of {wanted}"))?;
+            }
+            return Ok(None);
+        }
+        seen.nodes.retain(|(node, ..)| round_of(*node) >= wanted);
+        output.error_line(&format!("{text} holds: {}", reasons(&seen, cluster)))?;
+        Ok(Some(seen.nodes.iter().map(|(node, ..)| name(*node).to_owned()).collect()))
     }
 
     /// Tells how many moves are needed at least, with `--until-below`.
@@ -278,7 +347,7 @@ impl SteadyRun {
         moves: usize,
         output: &mut Output,
     ) -> anyhow::Result<()> {
-        if !options.steady.until_below {
+        if !options.steady.until_below || options.load.verbosity < 1 {
             return Ok(());
         }
         let least = fewest_moves(before, before.nodes_of(group));
@@ -292,7 +361,7 @@ impl SteadyRun {
 }
 
 /// The options of a plan with at most `most` moves, if they are limited.
-pub(super) fn limited(options: &HbalOptions, most: Option<usize>) -> HbalOptions {
+fn limited(options: &HbalOptions, most: Option<usize>) -> HbalOptions {
     let mut options = options.clone();
     let Some(most) = most else { return options };
     let most = i64::try_from(most).unwrap_or(i64::MAX);

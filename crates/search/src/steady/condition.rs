@@ -115,12 +115,18 @@ impl ActCondition {
         self.0.iter().any(|threshold| threshold.figure == ThresholdFigure::Node(figure))
     }
 
-    /// The limits of nodes that the thresholds make.
-    pub fn limits(&self) -> UseLimits {
+    /// The lowest score that is exceeded if the group is to be improved; none if the condition is not about it.
+    pub fn score_above(&self) -> Option<f64> {
+        let scores = self.0.iter().filter(|threshold| threshold.figure == ThresholdFigure::Score);
+        scores.map(|threshold| threshold.above).min_by(f64::total_cmp)
+    }
+
+    /// The limits of nodes that the thresholds make, lowered by a margin in percentage points.
+    pub fn limits(&self, margin: f64) -> UseLimits {
         let mut limits = UseLimits::default();
         for Threshold { figure, above } in &self.0 {
             if let ThresholdFigure::Node(figure) = figure {
-                limits.set(*figure, *above);
+                limits.set(*figure, (*above - margin).max(0.0));
             }
         }
         limits
@@ -129,7 +135,7 @@ impl ActCondition {
     /// Compares the online nodes of the set `nodes` (ascending) with the thresholds.
     pub fn observe(&self, cluster: &Cluster, nodes: &[NodeIdx]) -> Observation {
         let score = Board::new(cluster, nodes).score();
-        let (limits, mut found) = (self.limits(), Vec::new());
+        let (limits, mut found) = (self.limits(0.0), Vec::new());
         for node in nodes.iter().map(|node| cluster.node(*node)).filter(|node| !node.spec.offline) {
             for (figure, limit) in limits.each() {
                 let used = node.spec.usage(&node.state.ledger, figure);
@@ -138,14 +144,14 @@ impl ActCondition {
                 }
             }
         }
-        let is_high =
-            |threshold: &Threshold| threshold.figure == ThresholdFigure::Score && score > threshold.above;
-        Observation { is_met: !found.is_empty() || self.0.iter().any(is_high), score, nodes: found }
+        let is_high = self.score_above().is_some_and(|above| score > above);
+        Observation { is_met: !found.is_empty() || is_high, score, nodes: found }
     }
 
-    /// Makes the thresholds limits of all nodes: no strict placement lets a figure rise above them.
-    pub fn limit(&self, cluster: &mut Cluster) {
-        let limits = self.limits();
+    /// Makes the thresholds, lowered by a margin in percentage points, limits of all nodes: no strict placement lets a
+    /// figure rise above them.
+    pub fn limit(&self, cluster: &mut Cluster, margin: f64) {
+        let limits = self.limits(margin);
         for node in &mut cluster.nodes {
             node.spec.limits = limits;
         }
@@ -174,6 +180,6 @@ mod tests {
             assert!(text.parse::<ActCondition>().is_err(), "{text}");
         }
         let twice: ActCondition = "cpu>80 or cpu>70".parse().unwrap();
-        assert_eq!(twice.limits().each().collect::<Vec<_>>(), [(NodeFigure::Cpu, 70.0)]);
+        assert_eq!(twice.limits(0.0).each().collect::<Vec<_>>(), [(NodeFigure::Cpu, 70.0)]);
     }
 }

@@ -2,13 +2,18 @@
 
 use htools_model::{Cluster, NodeFigure, NodeIdx};
 
-/// Least number of moves after which no online node of the set `nodes` (ascending) is above a limit of its use.
+/// Least number of moves after which no online node of the set `nodes` (ascending) is above a limit of its use, except
+/// where that is tolerated.
 ///
 /// A node falls to its limit only if instances leave that together use as much as it has too much. As many as the
 /// largest ones need must leave at least. A move takes the primary role of one node only, so these numbers add up; a move
 /// can take disk off two nodes, so for disk only the largest number counts.
 pub fn fewest_moves(cluster: &Cluster, nodes: &[NodeIdx]) -> usize {
-    let online = || nodes.iter().filter(|node| !cluster.node(**node).spec.offline);
+    let is_asked = |node: &NodeIdx| {
+        let spec = &cluster.node(*node).spec;
+        !spec.offline && spec.limits.must_be_met()
+    };
+    let online = || nodes.iter().filter(|node| is_asked(node));
     let of_node = |node: &NodeIdx, is_disk: bool| {
         let spec = &cluster.node(*node).spec;
         let figures = spec.limits.each().filter(|(figure, _)| (*figure == NodeFigure::Disk) == is_disk);

@@ -8,7 +8,7 @@ mod file;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -244,24 +244,64 @@ impl History {
         self.runs().iter().flat_map(PastRun::moves).collect()
     }
 
-    /// Number of latest comparisons of a group with a condition that found it met, within a time before now. The row
-    /// ends at the first comparison that did not, and at a run that moved instances.
-    pub fn rounds_met(&self, group: &str, condition: &str, within: Duration) -> usize {
+    /// The rounds in a row, up to now, in which a group was above the thresholds of a condition. Only comparisons within a
+    /// time before now count. A row ends at a run that moved instances: for the nodes of its moves, and for the score.
+    pub fn rounds_above(
+        &self,
+        group: &str,
+        condition: &str,
+        score_above: Option<f64>,
+        within: Duration,
+    ) -> RoundsAbove {
         let since = since(within);
-        let mut rounds = 0;
+        let mut found = RoundsAbove::default();
+        let mut in_row: Option<BTreeSet<&str>> = None;
+        let mut touched = BTreeSet::new();
+        let mut is_score_in_row = true;
         for line in self.0.iter().rev().take_while(|line| line.at >= since) {
             match &line.event {
                 HistoryEvent::Look(look) if look.group == group && look.condition == condition => {
-                    if !look.is_met {
+                    is_score_in_row &= score_above.is_some_and(|above| look.score > above);
+                    found.score += usize::from(is_score_in_row);
+                    let above = look.nodes.iter().map(String::as_str);
+                    let mut above: BTreeSet<&str> = above.filter(|node| !touched.contains(*node)).collect();
+                    if let Some(later) = &in_row {
+                        above.retain(|node| later.contains(node));
+                    }
+                    for node in &above {
+                        *found.nodes.entry((*node).to_owned()).or_default() += 1;
+                    }
+                    if above.is_empty() && !is_score_in_row {
                         break;
                     }
-                    rounds += 1;
+                    in_row = Some(above);
                 }
-                HistoryEvent::Begun(begun) if !begun.moves.is_empty() => break,
+                HistoryEvent::Begun(begun) => {
+                    is_score_in_row &= begun.moves.is_empty();
+                    let moves = begun.moves.iter();
+                    touched.extend(
+                        moves.flat_map(|made| made.from.clone().nodes().chain(made.to.clone().nodes())),
+                    );
+                }
                 _ => {}
             }
         }
-        rounds
+        found
+    }
+}
+
+/// Rounds in a row in which thresholds were exceeded.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RoundsAbove {
+    /// Those in which the score was above its threshold.
+    pub score: usize,
+    nodes: BTreeMap<String, usize>,
+}
+
+impl RoundsAbove {
+    /// Those in which a node was above a threshold; by its full name.
+    pub fn of_node(&self, name: &str) -> usize {
+        self.nodes.get(name).copied().unwrap_or(0)
     }
 }
 

@@ -23,9 +23,17 @@ fn ended(run: u64, outcomes: &[&str]) -> HistoryEvent {
     HistoryEvent::Ended(RunEnded { run, ending: "failed".to_owned(), score: None, outcomes })
 }
 
-fn look(is_met: bool) -> HistoryEvent {
-    let (group, condition) = ("g".to_owned(), "cpu>80".to_owned());
-    HistoryEvent::Look(LookRecord { group, condition, is_met, score: 1.0, nodes: vec!["n".to_owned()] })
+/// A comparison that found these nodes above a threshold.
+fn look(nodes: &[&str], score: f64) -> HistoryEvent {
+    let (group, condition) = ("g".to_owned(), "cpu>80 or score>2".to_owned());
+    let nodes: Vec<String> = nodes.iter().map(|name| (*name).to_owned()).collect();
+    HistoryEvent::Look(LookRecord {
+        group,
+        condition,
+        is_met: !nodes.is_empty() || score > 2.0,
+        score,
+        nodes,
+    })
 }
 
 fn history(events: Vec<HistoryEvent>) -> History {
@@ -37,7 +45,7 @@ fn lines_are_read_as_they_were_written() {
     let directory = tempfile::tempdir().unwrap();
     let file = HistoryFile::in_directory(directory.path());
     assert_eq!(file.read().unwrap(), History::default());
-    let all = history(vec![begun(1, &["x", "y"]), ended(1, &["done", "failed"]), look(true)]);
+    let all = history(vec![begun(1, &["x", "y"]), ended(1, &["done", "failed"]), look(&["n"], 1.0)]);
     for line in &all.0 {
         file.append(line).unwrap();
     }
@@ -59,7 +67,7 @@ fn lines_are_read_as_they_were_written() {
 fn full_files_are_put_aside() {
     let directory = tempfile::tempdir().unwrap();
     let file = HistoryFile::in_directory(directory.path()).with_full(400);
-    let line = |at| HistoryLine { at, ..HistoryLine::now(&cluster("u"), "t", look(true)) };
+    let line = |at| HistoryLine { at, ..HistoryLine::now(&cluster("u"), "t", look(&["n"], 1.0)) };
     for at in 0..30 {
         file.append(&line(at)).unwrap();
     }
@@ -76,8 +84,11 @@ fn programs_take_turns() {
         for _ in 0..4 {
             scope.spawn(|| {
                 for at in 0..10 {
-                    file.append(&HistoryLine { at, ..HistoryLine::now(&cluster("u"), "t", look(true)) })
-                        .unwrap();
+                    file.append(&HistoryLine {
+                        at,
+                        ..HistoryLine::now(&cluster("u"), "t", look(&["n"], 1.0))
+                    })
+                    .unwrap();
                 }
             });
         }
@@ -111,16 +122,25 @@ fn a_maintenance_that_is_resumed_is_one_run() {
 }
 
 #[test]
-fn rounds_count_in_a_row() {
-    let day = Duration::from_secs(86_400);
-    let rounds = |events| history(events).rounds_met("g", "cpu>80", day);
-    assert_eq!(rounds(vec![]), 0);
-    assert_eq!(rounds(vec![look(true), look(true)]), 2);
-    assert_eq!(rounds(vec![look(true), look(false), look(true)]), 1);
-    assert_eq!(rounds(vec![look(true), begun(1, &["x"]), look(true)]), 1);
-    let all = history(vec![look(true)]);
-    assert_eq!((all.rounds_met("h", "cpu>80", day), all.rounds_met("g", "cpu>90", day)), (0, 0));
+fn rounds_in_a_row_count_for_each_node_and_for_the_score() {
+    let rounds_in = |all: &History, group: &str, condition: &str| {
+        let found = all.rounds_above(group, condition, Some(2.0), Duration::from_secs(86_400));
+        (["n", "m", "a"].map(|node| found.of_node(node)), found.score)
+    };
+    let rounds = |events| rounds_in(&history(events), "g", "cpu>80 or score>2");
+    let both = || look(&["m", "n"], 1.0);
+    assert_eq!(rounds(vec![]), ([0, 0, 0], 0));
+    assert_eq!(rounds(vec![both(), look(&["n"], 3.0), look(&["n"], 3.0)]), ([3, 0, 0], 2));
+    // Another node each time is no row.
+    assert_eq!(rounds(vec![look(&["m"], 1.0), look(&["n"], 1.0)]), ([1, 0, 0], 0));
+    assert_eq!(rounds(vec![both(), look(&[], 1.0), both()]), ([1, 1, 0], 0));
+    // A run that moves an instance from a to b begins their rows anew, and that of the score.
+    let moved = vec![look(&["a", "n"], 3.0), begun(1, &["x"]), look(&["a", "n"], 3.0)];
+    assert_eq!(rounds(moved), ([2, 0, 1], 1));
+    let all = history(vec![both()]);
+    assert_eq!(rounds_in(&all, "h", "cpu>80 or score>2"), ([0, 0, 0], 0));
+    assert_eq!(rounds_in(&all, "g", "cpu>90"), ([0, 0, 0], 0));
     let mut old = all;
     old.0[0].at -= 2 * 86_400_000;
-    assert_eq!(old.rounds_met("g", "cpu>80", day), 0);
+    assert_eq!(rounds_in(&old, "g", "cpu>80 or score>2"), ([0, 0, 0], 0));
 }
