@@ -1,9 +1,9 @@
 //! A replayed week of load on a cluster of 40 nodes and 400 instances. Every quarter of an hour, a contender sees the
 //! measured load and may migrate instances. Prints a table in Markdown:
 //!
-//!     cargo bench --bench steady [-- --seeds N --only WORD --cpu PERCENT --until PERCENT --rounds N --cooldown HOURS]
+//!     cargo bench --bench steady [-- --seeds N --only WORD --cpu PERCENT --margin POINTS --rounds N --cooldown HOURS]
 //!
-//! The steady contenders are prototypes of the rules, by which their defaults were chosen.
+//! The steady contenders are hbal's own search with its options.
 
 mod contenders;
 mod figures;
@@ -115,8 +115,8 @@ fn options(mut words: impl Iterator<Item = String>) -> anyhow::Result<Options> {
         match word.as_str() {
             "--bench" => {}
             "--seeds" => options.seeds = number()?.into(),
-            "--cpu" => options.rules.cpu = f64::from(number()?) / 100.0,
-            "--until" => options.rules.until = f64::from(number()?) / 100.0,
+            "--cpu" => options.rules.above[0] = number()?,
+            "--margin" => options.rules.margin = f64::from(number()?),
             "--cooldown" => options.rules.cooldown = usize::try_from(number()?)? * HOUR,
             "--rounds" => options.rules.rounds = usize::try_from(number()?)?,
             "--only" => options.only = value()?,

@@ -24,6 +24,11 @@ impl<'w> Measured<'w> {
         self.world.there()[instance.get()]
     }
 
+    /// Number of instances.
+    pub fn count(&self) -> usize {
+        self.world.there().len()
+    }
+
     /// Load of an instance in cores, by slot. The last one is that before now. A new instance has none yet.
     pub fn history(&self, instance: InstanceIdx) -> &'w [f64] {
         let demand = &self.week.demands[self.id(instance).0];

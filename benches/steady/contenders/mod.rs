@@ -2,7 +2,6 @@
 
 mod greedy;
 mod hbal;
-mod node_loads;
 mod outlook;
 mod steady;
 

@@ -1,59 +1,64 @@
-//! The load that an instance is expected to have.
+//! The load of instances that steady balancing goes by.
+
+use std::fmt;
+use std::time::Duration;
 
 use htools::model::InstanceIdx;
+use htools::search::forecast::{Series, forecast};
+use htools::search::steady::LoadOutlook;
 
 use crate::measured::{Measured, quantile};
-use crate::slot::{Slot, a_day};
+use crate::slot::{HOUR, Slot, a_day};
 
-/// Weeks that a forecast looks back.
-const WEEKS: usize = 4;
-/// Quantile of the past load of an instance that has no day of history.
-const OF_NEW: f64 = 0.9;
+/// Quantile of measured values, as by default with `--load-from`.
+const USUAL: f64 = 0.95;
+/// Hours that a forecast covers.
+const COMING: usize = 24;
 
-/// Source of the expected load.
+/// The load of the coming day that closes nodes to instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outlook {
-    /// Only the present load counts.
+    /// None: only the present load counts.
     Present,
-    /// The coming day is the median of the same hours of the last weeks.
+    /// The forecast: `--forecast 24h`.
     Forecast,
-    /// The coming day is known: the best that a forecast can be.
+    /// The true load: the best that a forecast can be.
     Known,
 }
 
-impl Outlook {
-    /// Number of loads of an instance: the present one, and those of the coming slots.
-    pub fn width(self) -> usize {
-        match self {
-            Outlook::Present => 1,
-            Outlook::Forecast | Outlook::Known => 1 + a_day(),
-        }
+impl fmt::Display for Outlook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Outlook::Present => "",
+            Outlook::Forecast => " with forecast",
+            Outlook::Known => ", the coming day known",
+        })
     }
+}
 
-    /// Expected load in cores of the coming slots. A new instance keeps the load `present`.
-    pub fn coming(self, measured: &Measured<'_>, instance: InstanceIdx, present: f64, now: Slot) -> Vec<f64> {
-        let history = measured.history(instance);
-        let slots = 0..self.width() - 1;
+impl Outlook {
+    /// Loads of the coming hours; none if only the present load counts.
+    pub fn coming(self, measured: &Measured<'_>, now: Slot) -> Option<LoadOutlook> {
+        let all = (0..measured.count()).map(InstanceIdx::new);
         match self {
-            Outlook::Known => slots.map(|ahead| measured.truth(instance, Slot(now.0 + ahead))).collect(),
-            _ if history.is_empty() => slots.map(|_| present).collect(),
-            _ if history.len() < a_day() => {
-                let usual = quantile(history, OF_NEW);
-                slots.map(|_| usual).collect()
+            Outlook::Present => None,
+            Outlook::Forecast => Some(LoadOutlook::new(all.map(|i| expected(measured, i)).collect())),
+            Outlook::Known => {
+                let slots = |i| (0..a_day()).map(move |ahead| (i, Slot(now.0 + ahead)));
+                let truth = |i| slots(i).map(|(i, slot)| measured.truth(i, slot)).collect();
+                Some(LoadOutlook::new(all.map(truth).collect()))
             }
-            _ => slots.map(|ahead| seasonal(history, history.len() + ahead)).collect(),
         }
     }
 }
 
-/// The median of the load at the same hour of the last weeks; without any, of the last days.
-fn seasonal(history: &[f64], at: usize) -> f64 {
-    let earlier = |step: usize, count: usize| -> Vec<f64> {
-        (1..=count)
-            .filter_map(|n| at.checked_sub(n * step))
-            .filter_map(|at| history.get(at).copied())
-            .collect()
-    };
-    let weekly = earlier(7 * a_day(), WEEKS);
-    quantile(&if weekly.is_empty() { earlier(a_day(), 7) } else { weekly }, 0.5)
+/// Forecast of the coming day. What is too new for that keeps a high quantile of its load.
+fn expected(measured: &Measured<'_>, instance: InstanceIdx) -> Vec<f64> {
+    let history = measured.history(instance);
+    // Whole hours up to now.
+    let hours = history[history.len() % HOUR..].chunks(HOUR);
+    let means = hours.map(|hour| hour.iter().sum::<f64>() / HOUR as f64).collect();
+    let found = Series::new(0, Duration::from_secs(3600), means).ok();
+    let found = found.and_then(|series| Some(forecast(&series, COMING)?.values));
+    found.unwrap_or_else(|| vec![quantile(history, USUAL); COMING])
 }

@@ -1,195 +1,159 @@
-//! Prototype of steady balancing: acts on nodes that stay above a threshold, with the fewest migrations that end it.
+//! Steady balancing, as `hbal --only-if CONDITION --rounds N --until-below --margin N --cooldown T --no-return T` does it.
 
-use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::BTreeSet;
+use std::time::Duration;
 
+use htools::execute::ClusterId;
+use htools::execute::history::{History, HistoryEvent, HistoryLine, LookRecord, PastMove, PlannedMove};
 use htools::model::number::counted;
-use htools::model::{Cluster, Draft, InstanceIdx, Move, NodeIdx};
-use htools::search::MoveRules;
-use htools::search::moves::perform;
+use htools::model::{Cluster, Draft, NodeIdx, Placement, Step, Utilisation};
+use htools::search::balance::deep::headway::{DeepWatch, SearchProgress};
+use htools::search::balance::deep::plan::{DeepGoal, plan};
+use htools::search::steady::{ActCondition, RestRules, tolerate_others};
+use htools::search::{BalanceOptions, Deadline};
 
-use super::node_loads::NodeLoads;
 use super::{Contender, Outlook, Relocation};
 use crate::measured::Measured;
-use crate::slot::{Slot, a_day};
-use crate::world::DemandIdx;
+use crate::slot::{HOUR, Slot, a_day};
 
-/// Least improvement for which an instance is moved although no node stays below the limit.
-const WORTHWHILE: f64 = 0.02;
+/// Milliseconds of a slot.
+const SLOT: u64 = 900_000;
 
-/// Rules of steady balancing. Loads are shares of a node.
+/// Options of hbal, with the source of the load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SteadyRules {
-    /// The load that nodes are expected to have.
+    /// Load of the coming day.
     pub outlook: Outlook,
-    /// Processor load above which a node is too busy.
-    pub cpu: f64,
-    /// Memory above which a node is too full.
-    pub memory: f64,
-    /// Successive slots in which it must be so.
+    /// Processor load and memory above which a node is too busy, in percent.
+    pub above: [u32; 2],
+    /// `--rounds`.
     pub rounds: usize,
-    /// Processor load to get a node below, and below which the targets must stay.
-    pub until: f64,
-    /// Slots for which an instance is left alone after it was moved. It also does not return meanwhile.
+    /// `--margin`.
+    pub margin: f64,
+    /// `--cooldown` and `--no-return`, in slots.
     pub cooldown: usize,
 }
 
 impl Default for SteadyRules {
     fn default() -> SteadyRules {
-        SteadyRules {
-            outlook: Outlook::Present,
-            cpu: 0.85,
-            memory: 0.85,
-            rounds: 2,
-            until: 0.8,
-            cooldown: a_day(),
-        }
+        SteadyRules { outlook: Outlook::Present, above: [85, 85], rounds: 2, margin: 5.0, cooldown: a_day() }
     }
 }
 
-/// Steady balancing with its memory of earlier rounds.
+/// Steady balancing with its history.
 pub struct Steady {
     rules: SteadyRules,
-    /// Number of successive slots for which each node was above a threshold.
-    above: Vec<usize>,
-    /// Time at which instances were last moved.
-    moved: HashMap<DemandIdx, Slot>,
-}
-
-/// Usefulness of a migration; better ones are smaller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Use {
-    /// It brings the node below the limit, and its target stays there.
-    Ends,
-    /// It does so now, but the target is expected to get above the limit.
-    EndsForNow,
-    /// The node stays above the limit, but is better off.
-    Helps,
-}
-
-/// A possible migration.
-#[derive(Clone, Copy)]
-struct Candidate {
-    use_: Use,
-    /// Larger peak of both nodes afterwards.
-    peak: f64,
-    relocation: Relocation,
-}
-
-impl Candidate {
-    fn order(&self, other: &Candidate) -> Ordering {
-        self.use_.cmp(&other.use_).then(self.peak.total_cmp(&other.peak))
-    }
+    condition: ActCondition,
+    looks: Vec<HistoryLine>,
+    moves: Vec<PastMove>,
 }
 
 impl Steady {
     /// Steady balancing that has seen nothing yet.
+    ///
+    /// # Panics
+    /// If a threshold is not a number.
     pub fn new(rules: SteadyRules) -> Steady {
-        Steady { rules, above: Vec::new(), moved: HashMap::new() }
+        let [cpu, memory] = rules.above;
+        let condition = format!("cpu>{cpu} or memory>{memory}").parse().expect("a condition");
+        Steady { rules, condition, looks: Vec::new(), moves: Vec::new() }
     }
 
-    fn is_above(&self, loads: &NodeLoads, node: NodeIdx) -> bool {
-        loads.present(node) > self.rules.cpu || loads.used(node) > self.rules.memory
+    fn line(event: HistoryEvent) -> HistoryLine {
+        let cluster = cluster_id();
+        HistoryLine::now(&cluster, "hbal", event)
     }
 
-    /// The nodes that were above a threshold for long enough, the busiest first.
-    fn busy_nodes(&mut self, cluster: &Cluster, loads: &NodeLoads) -> Vec<NodeIdx> {
-        self.above.resize(cluster.nodes.len(), 0);
-        let mut busy = cluster.all_nodes();
-        for node in &busy {
-            let before = self.above[node.get()];
-            self.above[node.get()] = if self.is_above(loads, *node) { before + 1 } else { 0 };
-        }
-        busy.retain(|node| self.above[node.get()] >= self.rules.rounds);
-        busy.sort_by(|a, b| loads.present(*b).total_cmp(&loads.present(*a)));
-        busy
+    fn rest(&self) -> RestRules {
+        let time = Duration::from_millis(SLOT * self.rules.cooldown as u64);
+        let time = (!time.is_zero()).then_some(time);
+        RestRules { cooldown: time, no_return: time }
     }
+}
 
-    /// The best migration off a node that is too busy or too full.
-    fn best(
-        &self,
-        draft: &Draft,
-        loads: &NodeLoads,
-        from: NodeIdx,
-        rests: impl Fn(InstanceIdx) -> bool,
-    ) -> Option<Relocation> {
-        let there = draft.node(from).state.primaries.iter().copied().filter(|i| !rests(*i));
-        let nodes = draft.all_nodes();
-        let pairs = there.flat_map(|instance| {
-            nodes.iter().filter(|to| **to != from).map(move |to| Relocation { instance, to: *to })
-        });
-        let candidates = pairs.filter_map(|relocation| self.candidate(loads, from, relocation));
-        candidates.min_by(Candidate::order).map(|candidate| candidate.relocation)
-    }
+/// The steps that end the overload, and the cluster after them.
+fn planned(cluster: Cluster, nodes: &[NodeIdx]) -> (Draft, Vec<Step>) {
+    let (deadline, headway) = (Deadline::never(), SearchProgress::default());
+    let watch = DeepWatch { deadline: &deadline, headway: &headway };
+    let mut draft = Draft::from(cluster);
+    let found = plan(&mut draft, nodes, &BalanceOptions::default(), &DeepGoal::Relieve, watch);
+    (draft, found.ordered.steps)
+}
 
-    fn candidate(&self, loads: &NodeLoads, from: NodeIdx, relocation: Relocation) -> Option<Candidate> {
-        let Relocation { instance, to } = relocation;
-        let memory = loads.memory(instance);
-        if loads.used(to) + memory > self.rules.memory {
-            return None;
-        }
-        let target = loads.peak_with(to, instance, 1.0);
-        let left = loads.present(from) - loads.of_instance(instance);
-        let is_full = loads.used(from) > self.rules.memory;
-        let ends = left <= self.rules.until && loads.used(from) - memory <= self.rules.memory;
-        if target <= self.rules.until && ends {
-            let peak = target.max(loads.peak_with(from, instance, -1.0));
-            return Some(Candidate { use_: Use::Ends, peak, relocation });
-        }
-        if ends && loads.present(to) + loads.of_instance(instance) <= self.rules.until {
-            return Some(Candidate { use_: Use::EndsForNow, peak: target, relocation });
-        }
-        let peak = target.max(left);
-        let helps = if target > self.rules.until {
-            target < loads.peak(from) - WORTHWHILE
-        } else {
-            is_full || left < loads.present(from)
-        };
-        helps.then_some(Candidate { use_: Use::Helps, peak, relocation })
-    }
+fn cluster_id() -> ClusterId {
+    ClusterId { name: "c".into(), uuid: "u".into() }
+}
+
+/// The cluster with a load of each instance, in cores.
+fn loaded(measured: &Measured<'_>, cores: Vec<f64>) -> anyhow::Result<Cluster> {
+    measured.loaded(cores.into_iter().map(|cpu| Utilisation { cpu, ..Utilisation::ZERO }).collect())
 }
 
 impl Contender for Steady {
     fn name(&self) -> String {
         let rules = &self.rules;
-        let outlook = match rules.outlook {
-            Outlook::Present => "",
-            Outlook::Forecast => " with forecast",
-            Outlook::Known => ", the coming day known",
-        };
-        format!("steady{outlook}: cpu > {:.0} %, {}", rules.cpu * 100.0, counted(rules.rounds, "round"))
+        format!("steady{}: cpu > {} %, {}", rules.outlook, rules.above[0], counted(rules.rounds, "round"))
     }
 
-    fn decide(
-        &mut self,
-        cluster: &Cluster,
-        measured: &Measured<'_>,
-        now: Slot,
-    ) -> anyhow::Result<Vec<Relocation>> {
-        let present = NodeLoads::of(cluster, measured, Outlook::Present, now);
-        let busy = self.busy_nodes(cluster, &present);
-        if busy.is_empty() {
+    fn decide(&mut self, _: &Cluster, measured: &Measured<'_>, now: Slot) -> anyhow::Result<Vec<Relocation>> {
+        let present = loaded(measured, measured.loads(1, |values| values.iter().sum()))?;
+        let nodes = present.all_nodes();
+        let seen = self.condition.observe(&present, &nodes);
+        let history = History(std::mem::take(&mut self.looks));
+        let text = self.condition.to_string();
+        let past = history.rounds_above("g", &text, None, Duration::from_secs(86_400));
+        self.looks = history.0;
+        self.looks.drain(..self.looks.len().saturating_sub(4 * HOUR));
+        let names = seen.nodes.iter().map(|(node, ..)| present.node(*node).spec.name.clone());
+        let look = LookRecord {
+            group: "g".into(),
+            condition: text,
+            is_met: seen.is_met,
+            score: seen.score,
+            nodes: names.collect(),
+        };
+        self.looks.push(Steady::line(HistoryEvent::Look(look)));
+        let due = seen.due(&self.condition, &present, &past, self.rules.rounds);
+        if !due.is_due {
             return Ok(Vec::new());
         }
-        let mut loads = NodeLoads::of(cluster, measured, self.rules.outlook, now);
-        let mut draft = Draft::of(cluster);
-        let mut moves = Vec::new();
-        for from in busy {
-            while loads.present(from) > self.rules.until || loads.used(from) > self.rules.memory {
-                let rests = |instance| {
-                    let moved = self.moved.get(&measured.id(instance));
-                    moved.is_some_and(|moved| now.0 - moved.0 < self.rules.cooldown)
-                };
-                let Some(next) = self.best(&draft, &loads, from, rests) else { break };
-                let step = Move::FailoverTo(next.to);
-                if perform(&mut draft, next.instance, step, &MoveRules::default()).is_err() {
-                    break;
-                }
-                loads.shift(from, next);
-                self.moved.insert(measured.id(next.instance), now);
-                moves.push(next);
-            }
+        let mut cluster = present;
+        let at = SLOT * now.0 as u64;
+        self.rest().resting(&cluster, &self.moves, at).enter(&mut cluster);
+        self.condition.limit(&mut cluster, self.rules.margin);
+        let due: Vec<NodeIdx> = due.nodes.iter().map(|(node, ..)| *node).collect();
+        let names = due.iter().map(|node| cluster.node(*node).spec.name.clone());
+        let names: BTreeSet<String> = names.collect();
+        tolerate_others(&mut cluster, &names);
+        let mut open = None;
+        if let Some(outlook) = self.rules.outlook.coming(measured, now) {
+            open = Some(cluster.clone());
+            let closed = outlook.closed(&cluster, &due);
+            cluster.keep_out(&closed);
         }
+        let (mut draft, mut steps) = planned(cluster, &nodes);
+        let is_over = |node: &NodeIdx| {
+            let node = draft.node(*node);
+            node.spec.over_limits(&node.state.ledger) > 0.0
+        };
+        if let Some(open) = open.filter(|_| due.iter().any(is_over)) {
+            (draft, steps) = planned(open, &nodes);
+        }
+        let name = |node| draft.node(node).spec.name.clone();
+        let mut moves = Vec::new();
+        for step in &steps {
+            let place = |node| Placement { primary: name(node), secondary: None };
+            let moved = PlannedMove {
+                instance: draft.instance(step.instance).name.clone(),
+                from: place(step.from.primary),
+                to: place(step.to.primary),
+            };
+            let cluster = cluster_id();
+            let (tool, outcome) = ("hbal".into(), "done".into());
+            self.moves.push(PastMove { at, cluster, tool, run: 0, moved, outcome });
+            moves.push(Relocation { instance: step.instance, to: step.to.primary });
+        }
+        self.moves.retain(|made| at - made.at < SLOT * a_day() as u64);
         Ok(moves)
     }
 }

@@ -12,8 +12,8 @@ use crate::execute::history::{History, HistoryEvent, HistoryFile, LookRecord, Pa
 use crate::load::merge::apply_node_options;
 use crate::model::number::counted;
 use crate::model::shown::shown_name;
-use crate::model::{Cluster, GroupIdx, NodeFigure, NodeIdx};
-use crate::search::steady::{ActCondition, Observation, RestRules, fewest_moves};
+use crate::model::{Cluster, GroupIdx, NodeFigure};
+use crate::search::steady::{ActCondition, Observation, RestRules, fewest_moves, tolerate_others};
 use crate::tools::cli::heading::Heading;
 use crate::tools::cli::option::ArgumentKind::{File, Float, Integer, Text};
 use crate::tools::cli::{Given, OptionDef, ValueError};
@@ -158,9 +158,8 @@ impl Act {
 
     /// Lets the other nodes stay where they are.
     pub(super) fn tolerate_others(&self, cluster: &mut Cluster) {
-        let Some(due) = &self.due else { return };
-        for node in cluster.nodes.iter_mut().filter(|node| !due.contains(&node.spec.name)) {
-            node.spec.limits.tolerate();
+        if let Some(due) = &self.due {
+            tolerate_others(cluster, due);
         }
     }
 }
@@ -318,22 +317,20 @@ impl SteadyRun {
             }
             return Ok(None);
         }
-        let name = |node: NodeIdx| cluster.node(node).spec.name.as_str();
-        let round_of = |node: NodeIdx| 1 + rounds.of_node(name(node));
-        let is_high = condition.score_above().is_some_and(|above| seen.score > above);
-        let round_of_score = if is_high { 1 + rounds.score } else { 0 };
-        let farthest = seen.nodes.iter().map(|(node, ..)| round_of(*node)).fold(round_of_score, usize::max);
         let wanted = options.steady.rounds.unwrap_or(1);
-        if farthest < wanted {
+        let due = seen.due(condition, cluster, &rounds, wanted);
+        if !due.is_due {
             if is_told {
                 output.error_line(&format!("{text} holds: {}", reasons(&seen, cluster)))?;
-                output.error_line(&format!("Nothing is done yet: this is round {farthest} of {wanted}"))?;
+                output
+                    .error_line(&format!("Nothing is done yet: this is round {} of {wanted}", due.round))?;
             }
             return Ok(None);
         }
-        seen.nodes.retain(|(node, ..)| round_of(*node) >= wanted);
+        seen.nodes = due.nodes;
         output.error_line(&format!("{text} holds: {}", reasons(&seen, cluster)))?;
-        Ok(Some(seen.nodes.iter().map(|(node, ..)| name(*node).to_owned()).collect()))
+        let names = seen.nodes.iter().map(|(node, ..)| cluster.node(*node).spec.name.clone());
+        Ok(Some(names.collect()))
     }
 
     /// Tells how many moves are needed at least, with `--until-below`.

@@ -1,8 +1,10 @@
 //! Conditions on which a balancer acts: `memory>85 or cpu>80 or score>5`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
+use htools_ganeti::execute::history::RoundsAbove;
 use htools_model::score::Board;
 use htools_model::{Cluster, NodeFigure, NodeIdx, UseLimits};
 
@@ -155,6 +157,42 @@ impl ActCondition {
         for node in &mut cluster.nodes {
             node.spec.limits = limits;
         }
+    }
+}
+
+/// The part of an observation on which a run acts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DueNow {
+    /// The nodes that were above a threshold for long enough.
+    pub nodes: Vec<(NodeIdx, NodeFigure, f64)>,
+    /// True if these nodes, or the score, were above for long enough.
+    pub is_due: bool,
+    /// Most rounds in a row, this one included.
+    pub round: usize,
+}
+
+impl Observation {
+    /// What was above a threshold of the condition in `wanted` rounds in a row, this one included.
+    pub fn due(
+        &self,
+        condition: &ActCondition,
+        cluster: &Cluster,
+        past: &RoundsAbove,
+        wanted: usize,
+    ) -> DueNow {
+        let round_of = |node: NodeIdx| 1 + past.of_node(&cluster.node(node).spec.name);
+        let is_high = condition.score_above().is_some_and(|above| self.score > above);
+        let of_score = if is_high { 1 + past.score } else { 0 };
+        let round = self.nodes.iter().map(|(node, ..)| round_of(*node)).fold(of_score, usize::max);
+        let due = self.nodes.iter().copied().filter(|(node, ..)| round_of(*node) >= wanted);
+        DueNow { nodes: due.collect(), is_due: round >= wanted, round }
+    }
+}
+
+/// Lets the nodes whose full names are not among `due` stay above their limits.
+pub fn tolerate_others(cluster: &mut Cluster, due: &BTreeSet<String>) {
+    for node in cluster.nodes.iter_mut().filter(|node| !due.contains(&node.spec.name)) {
+        node.spec.limits.tolerate();
     }
 }
 

@@ -2,10 +2,14 @@
 
 mod condition;
 mod fewest;
+mod outlook;
 mod rest;
 mod worth;
 
-pub use condition::{ActCondition, ConditionError, Observation, Threshold, ThresholdFigure};
+pub use condition::{
+    ActCondition, ConditionError, DueNow, Observation, Threshold, ThresholdFigure, tolerate_others,
+};
 pub use fewest::fewest_moves;
+pub use outlook::LoadOutlook;
 pub use rest::{RestRules, Resting};
 pub use worth::{MoveWorth, move_worths};
