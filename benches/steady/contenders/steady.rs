@@ -9,7 +9,7 @@ use htools::model::number::counted;
 use htools::model::{Cluster, Draft, NodeIdx, Placement, Step, Utilisation};
 use htools::search::balance::deep::headway::{DeepWatch, SearchProgress};
 use htools::search::balance::deep::plan::{DeepGoal, plan};
-use htools::search::steady::{ActCondition, RestRules, tolerate_others};
+use htools::search::steady::{ActCondition, RestRules, is_relieved, tolerate_others};
 use htools::search::{BalanceOptions, Deadline};
 
 use super::{Contender, Outlook, Relocation};
@@ -125,19 +125,13 @@ impl Contender for Steady {
         let names = due.iter().map(|node| cluster.node(*node).spec.name.clone());
         let names: BTreeSet<String> = names.collect();
         tolerate_others(&mut cluster, &names);
-        let mut open = None;
-        if let Some(outlook) = self.rules.outlook.coming(measured, now) {
-            open = Some(cluster.clone());
-            let closed = outlook.closed(&cluster, &due);
-            cluster.keep_out(&closed);
-        }
-        let (mut draft, mut steps) = planned(cluster, &nodes);
-        let is_over = |node: &NodeIdx| {
-            let node = draft.node(*node);
-            node.spec.over_limits(&node.state.ledger) > 0.0
-        };
-        if let Some(open) = open.filter(|_| due.iter().any(is_over)) {
-            (draft, steps) = planned(open, &nodes);
+        let outlook = self.rules.outlook.coming(measured, now);
+        let closed = outlook.map(|outlook| outlook.closed(&cluster, &due)).unwrap_or_default();
+        let mut kept_off = cluster.clone();
+        kept_off.keep_out(&closed);
+        let (mut draft, mut steps) = planned(kept_off, &nodes);
+        if !closed.is_empty() && !is_relieved(&draft, &due) {
+            (draft, steps) = planned(cluster, &nodes);
         }
         let name = |node| draft.node(node).spec.name.clone();
         let mut moves = Vec::new();

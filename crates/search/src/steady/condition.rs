@@ -196,6 +196,15 @@ pub fn tolerate_others(cluster: &mut Cluster, due: &BTreeSet<String>) {
     }
 }
 
+/// Tells if none of the nodes is above a limit that it must meet.
+pub fn is_relieved(cluster: &Cluster, nodes: &[NodeIdx]) -> bool {
+    let is_over = |node: &NodeIdx| {
+        let node = cluster.node(*node);
+        node.spec.over_limits(&node.state.ledger) > 0.0
+    };
+    !nodes.iter().any(is_over)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

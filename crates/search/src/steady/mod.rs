@@ -7,7 +7,8 @@ mod rest;
 mod worth;
 
 pub use condition::{
-    ActCondition, ConditionError, DueNow, Observation, Threshold, ThresholdFigure, tolerate_others,
+    ActCondition, ConditionError, DueNow, Observation, Threshold, ThresholdFigure, is_relieved,
+    tolerate_others,
 };
 pub use fewest::fewest_moves;
 pub use outlook::LoadOutlook;
