@@ -1,6 +1,6 @@
 //! Load of instances that a monitoring system has measured (`--load-from`).
 
-mod forecast;
+pub(super) mod forecast;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

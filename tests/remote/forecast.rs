@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::prometheus::{run, shares};
+use crate::prometheus::{run, shares, vector};
 use crate::rapi::{Server, response};
 
 const HOUR: i64 = 3600;
@@ -98,6 +98,77 @@ fn the_load_is_that_of_the_coming_hours() {
     assert_eq!(asked, 4 * 8);
     let quiet = run(place.path(), "hbal", &[&words[..3], &from, &["--forecast=6h", "-q"]].concat());
     assert!(!quiet.2.contains("Forecast"), "{}", quiet.2);
+}
+
+/// Three nodes of 9 CPUs. n1 is too busy; n2 has less to do now than n3.
+const BUSY: &str = "\
+g|u1|preferred||
+
+n1|9000|0|6000|90000|90000|9|M|u1|1
+n2|9000|0|8000|90000|90000|9|N|u1|1
+n3|9000|0|8000|90000|90000|9|N|u1|1
+
+a.example.com|1000|1000|1|running|Y|n1||ext||1|-
+b.example.com|1000|1000|1|running|Y|n1||ext||1|-
+c.example.com|1000|1000|1|running|Y|n1||ext||1|-
+d.example.com|1000|1000|1|running|Y|n2||ext||1|-
+e.example.com|1000|1000|1|running|Y|n3||ext||1|-
+
+";
+
+/// The node to which hbal moves an instance of n1, with standard error. `coming` is the load of d at all times but now, and
+/// `others` that of e.
+fn target(coming: SeriesValue, others: SeriesValue, options: &[&str]) -> (String, String) {
+    let now: &[(&str, &str, &str)] = &[
+        ("domain", "a", "3"),
+        ("domain", "b", "3"),
+        ("domain", "c", "2.5"),
+        ("domain", "d", "0.5"),
+        ("domain", "e", "2"),
+    ];
+    let server = Server::new(move |path| match path.contains("query_range") {
+        true => {
+            let all: [(&str, SeriesValue); 5] =
+                [("a", |_| 3.0), ("b", |_| 3.0), ("c", |_| 2.5), ("d", coming), ("e", others)];
+            matrix(path, "domain", &all)
+        }
+        false => response("200 OK", &vector(now)),
+    });
+    let place = place();
+    fs::write(place.path().join("cluster"), BUSY).unwrap();
+    let source = format!("prometheus:{}", server.url());
+    let words = ["-t", "cluster", "--load-query=cpu=x", "--load-label=domain", "--load-from", &source];
+    let steady = ["--only-if=cpu>85", "--until-below"];
+    let (status, out, error) = run(place.path(), "hbal", &[&words[..], &steady, options].concat());
+    assert_eq!(status, 0, "{error}");
+    let steps: Vec<&str> = out.lines().filter(|line| line.contains(" => ")).collect();
+    assert_eq!(steps.len(), 1, "{out}");
+    (steps[0].split(" => ").nth(1).unwrap()[..2].to_owned(), error)
+}
+
+#[test]
+fn no_target_is_expected_to_be_overloaded() {
+    let (to, error) = target(|_| 8.0, |_| 2.0, &[]);
+    assert!(to == "n2" && !error.contains("Forecast"), "{error}");
+    let (to, error) = target(|_| 8.0, |_| 2.0, &["--forecast=24h"]);
+    assert!(to == "n3" && error.contains("Forecast of cpu for 1d: half of 35 back-tests"), "{error}");
+    assert_eq!(target(|_| 1.0, |_| 2.0, &["--forecast=24h"]).0, "n2");
+    // The overload ends now, if it can end nowhere for good.
+    let (to, error) = target(|_| 8.0, |_| 8.0, &["--forecast=24h"]);
+    let note = "Note: the overload only ends on nodes that are expected to be above the limit within 1d\n";
+    assert!(to == "n2" && error.contains(note), "{error}");
+    let place = place();
+    let words = ["-t", "cluster", "--only-if=vcpus>1", "--forecast=24h"];
+    for (more, wanted) in [
+        (&[][..], "Error: option --forecast needs --load-from\n"),
+        (
+            &["--load-from=prometheus:http://localhost:1"],
+            "Error: option --forecast with --only-if needs --until-below\n",
+        ),
+    ] {
+        let (status, _, error) = run(place.path(), "hbal", &[&words[..], more].concat());
+        assert_eq!((status, error.as_str()), (1, wanted));
+    }
 }
 
 #[test]

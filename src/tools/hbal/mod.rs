@@ -4,6 +4,7 @@ mod balanced;
 mod deep;
 mod execute;
 mod explain;
+mod outlook;
 mod page;
 mod pay_back;
 mod run;
@@ -236,7 +237,11 @@ pub(crate) const SPEC: Spec<HbalOptions> = Spec {
     ..Spec::PLAIN
 };
 
-pub(crate) fn run(options: HbalOptions) -> anyhow::Result<ExitStatus> {
+pub(crate) fn run(mut options: HbalOptions) -> anyhow::Result<ExitStatus> {
+    if options.steady.condition.is_some() {
+        // The present load decides, and the forecast only chooses targets.
+        options.steady.forecast = options.load.measured.forecast.take();
+    }
     let mut output = Output::standard().with_colours(options.output.colour);
     let cluster = pacemaker::label(&options.load, &options.cib);
     metered(SPEC.name, &options.output, cluster, &mut output, by_status, |output| {
@@ -317,6 +322,7 @@ fn balance(
             },
         };
         act.tolerate_others(&mut cluster);
+        let cluster = act.by_forecast(acting, cluster, output)?;
         run::run(acting, cluster, cib, output)
     };
     execution::plan_and_execute(&execute::context(&options), cluster, plan, output)

@@ -7,12 +7,13 @@ use std::time::Duration;
 use anyhow::{anyhow, bail, ensure};
 
 use super::HbalOptions;
+use super::outlook::close_targets;
 use crate::execute::ClusterId;
 use crate::execute::history::{History, HistoryEvent, HistoryFile, LookRecord, PastMove, now, since};
 use crate::load::merge::apply_node_options;
 use crate::model::number::counted;
 use crate::model::shown::shown_name;
-use crate::model::{Cluster, GroupIdx, NodeFigure};
+use crate::model::{Cluster, GroupIdx, NodeFigure, NodeIdx};
 use crate::search::steady::{ActCondition, Observation, RestRules, fewest_moves, tolerate_others};
 use crate::tools::cli::heading::Heading;
 use crate::tools::cli::option::ArgumentKind::{File, Float, Integer, Text};
@@ -41,6 +42,8 @@ pub(crate) struct SteadyOptions {
     pub rounds: Option<usize>,
     /// `--until-below`
     pub until_below: bool,
+    /// `--forecast`, with a condition.
+    pub forecast: Option<Duration>,
     /// `--margin`, in percentage points.
     pub margin: Option<f64>,
     /// `--cooldown` and `--no-return`
@@ -109,6 +112,10 @@ pub(super) fn check(options: &HbalOptions) -> anyhow::Result<()> {
     if !options.steady.until_below {
         options.output.refuse(&["margin"], "needs --until-below")?;
     }
+    if options.steady.forecast.is_some() {
+        ensure!(options.load.measured.from.is_some(), "option --forecast needs --load-from");
+        ensure!(options.steady.until_below, "option --forecast with --only-if needs --until-below");
+    }
     let several = options.worst_group || options.all_groups;
     ensure!(
         !several || condition.is_none(),
@@ -154,6 +161,21 @@ impl Act {
     /// The options of a plan with at most so many moves.
     pub(super) fn limited(&self, options: &HbalOptions) -> HbalOptions {
         limited(options, self.most)
+    }
+
+    /// Closes nodes that are expected to be overloaded soon, with `--forecast`.
+    pub(super) fn by_forecast(
+        &self,
+        options: &HbalOptions,
+        cluster: Cluster,
+        output: &mut Output,
+    ) -> anyhow::Result<Cluster> {
+        let Some((coming, names)) = options.steady.forecast.zip(self.due.as_ref()) else {
+            return Ok(cluster);
+        };
+        let nodes = cluster.nodes.iter().filter(|node| names.contains(&node.spec.name));
+        let due: Vec<NodeIdx> = nodes.map(|node| node.spec.idx).collect();
+        close_targets(options, coming, &due, cluster, output)
     }
 
     /// Lets the other nodes stay where they are.

@@ -3,16 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 
-use super::FoundLoad;
+use super::{FoundLoad, question, session};
 use crate::load::RawCluster;
-use crate::load::measured::{LoadQuestion, LoadResource, MeasuredLoad, MeasuredRange, RangeTimes, ask_range};
+use crate::load::measured::{
+    LoadQuestion, LoadResource, MeasuredLoad, MeasuredRange, RangeTimes, ask_range, by_instance,
+};
 use crate::model::number::{counted, fixed};
 use crate::remote::rapi::Session;
 use crate::search::forecast::{ForecastErrors, Series, SeriesFault, forecast_loads};
 use crate::tools::cli::value::shown_time;
+use crate::tools::hint::WithHint;
 use crate::tools::options::LoadOptions;
+use crate::tools::output::Output;
 
 /// Distance of the values in seconds.
 const STEP: u32 = 3600;
@@ -62,9 +66,40 @@ pub(super) fn read(
     Ok(found)
 }
 
+/// Processor load of instances at each hour of the coming time, in processors; `None` for those that are not measured.
+/// The errors of such forecasts are told.
+///
+/// # Errors
+/// Mistakes in the options, faults of the connection and of the answers.
+pub(in crate::tools) fn hourly(
+    from: &str,
+    instances: &[&str],
+    coming: Duration,
+    options: &LoadOptions,
+    output: &mut Output,
+) -> anyhow::Result<Vec<Option<Vec<f64>>>> {
+    let (question, session) = (question(&options.measured)?, session(from, options, output)?);
+    let limit = options.reading_limit.map_or(TIME, |most| most.min(TIME));
+    let length = question.window.clamp(SHORTEST, LONGEST);
+    let times = RangeTimes::until(SystemTime::now(), length, STEP);
+    let Some(history) = question.history(LoadResource::Cpu, times) else {
+        return Err(anyhow!("there is no expression for the load of cpu")
+            .hint("--load-query cpu=EXPRESSION gives it"));
+    };
+    let range = ask_range(&session, &history, limit).context("cannot read the history of the load of cpu")?;
+    let forecast = ResourceForecast::of(range, &question, coming)?;
+    if options.verbosity >= 1 {
+        output.error_line(&errors_text(LoadResource::Cpu, coming, forecast.errors))?;
+    }
+    Ok(by_instance(instances.iter().copied(), forecast.hours))
+}
+
 /// Forecast of one resource, by the names in labels.
+#[derive(Default)]
 struct ResourceForecast {
     loads: BTreeMap<String, f64>,
+    /// The load at each coming hour; that of short histories does not change.
+    hours: BTreeMap<String, Vec<f64>>,
     errors: ForecastErrors,
     /// The names of the histories that are too short.
     short: Vec<String>,
@@ -92,14 +127,19 @@ impl ResourceForecast {
         let series: Vec<&Series> = histories.iter().map(|history| &history.series).collect();
         let forecasts = forecast_loads(&series, steps(coming), question.quantile);
         let errors = ForecastErrors::of(forecasts.iter().flatten());
-        let (mut loads, mut short) = (BTreeMap::new(), Vec::new());
-        for (history, forecast) in histories.into_iter().zip(forecasts) {
+        let mut found = ResourceForecast { errors, ..ResourceForecast::default() };
+        for (LoadHistory { name, measured, .. }, forecast) in histories.into_iter().zip(forecasts) {
             if forecast.is_none() {
-                short.push(history.name.clone());
+                found.short.push(name.clone());
             }
-            loads.insert(history.name, forecast.map_or(history.measured, |forecast| forecast.load));
+            let (load, values) = match forecast {
+                Some(forecast) => (forecast.load, forecast.values),
+                None => (measured, vec![measured; steps(coming)]),
+            };
+            found.loads.insert(name.clone(), load);
+            found.hours.insert(name, values);
         }
-        Ok(ResourceForecast { loads, errors, short })
+        Ok(found)
     }
 }
 

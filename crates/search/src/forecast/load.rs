@@ -14,6 +14,8 @@ const AT_ONCE: usize = 16;
 pub struct LoadForecast {
     /// The load.
     pub load: f64,
+    /// The values of which it is a quantile.
+    pub values: Vec<f64>,
     /// Loads in back-tests.
     tests: Vec<TestedLoad>,
 }
@@ -29,17 +31,18 @@ struct TestedLoad {
 /// those with too little history.
 pub fn forecast_loads(series: &[&Series], horizon: usize, q: f64) -> Vec<Option<LoadForecast>> {
     parallel::map(series.iter(), AT_ONCE, |series| {
-        let load = forecast(series, horizon)?.quantile(q)?;
+        let coming = forecast(series, horizon)?;
+        let load = coming.quantile(q)?;
         let tests = back_tests(series, horizon);
         let tested = tests.iter().filter_map(|test| {
             Some(TestedLoad { forecast: test.forecast.quantile(q)?, actual: test.actual_quantile(q)? })
         });
-        Some(LoadForecast { load, tests: tested.collect() })
+        Some(LoadForecast { load, values: coming.values, tests: tested.collect() })
     })
 }
 
 /// Errors of the forecasts of one resource, by back-testing.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ForecastErrors {
     /// Median of the errors' sizes, as a share of the mean load; `None` if that is 0.
     pub median: Option<f64>,

@@ -59,7 +59,7 @@ impl MeasuredLoad {
         cluster: &RawCluster,
         missing: MissingSeries,
     ) -> Result<AssignedLoad, LoadMismatch> {
-        let names = InstanceNames::of(&cluster.instances);
+        let names = InstanceNames::of(cluster.instances.iter().map(|instance| instance.name.as_str()));
         let average = AverageNode::of(cluster);
         let mut loads = vec![Utilisation::ZERO; cluster.instances.len()];
         let mut lacks = vec![false; cluster.instances.len()];
@@ -157,7 +157,7 @@ impl MeasuredRange {
     /// Leaves out the series that mean no instance of a cluster, unless that is all of them.
     #[must_use]
     pub fn only_of(mut self, cluster: &RawCluster) -> MeasuredRange {
-        let names = InstanceNames::of(&cluster.instances);
+        let names = InstanceNames::of(cluster.instances.iter().map(|instance| instance.name.as_str()));
         let meant: Vec<String> =
             self.series.keys().filter(|name| names.find(name, &self.series).is_some()).cloned().collect();
         if !meant.is_empty() {
@@ -168,29 +168,40 @@ impl MeasuredRange {
     }
 }
 
+/// The values of instances, in their order, from series by the name in a label.
+pub fn by_instance<'c, V>(
+    instances: impl Iterator<Item = &'c str>,
+    mut series: BTreeMap<String, V>,
+) -> Vec<Option<V>> {
+    let names = InstanceNames::of(instances);
+    let meant: Vec<(String, usize)> =
+        series.keys().filter_map(|name| Some((name.clone(), names.find(name, &series)?))).collect();
+    let mut found: Vec<Option<V>> = names.all.iter().map(|_| None).collect();
+    for (name, at) in meant {
+        found[at] = series.remove(&name);
+    }
+    found
+}
+
 fn group(cluster: &RawCluster, instance: &RawInstance) -> GroupIdx {
     cluster.nodes[instance.primary.get()].group
 }
 
 /// The instances by their full names and the beginnings of them before dots.
 struct InstanceNames<'c> {
-    instances: &'c [RawInstance],
+    all: Vec<&'c str>,
     full: HashMap<&'c str, usize>,
     /// None: several instances have this beginning.
     short: HashMap<&'c str, Option<usize>>,
 }
 
 impl<'c> InstanceNames<'c> {
-    fn of(instances: &'c [RawInstance]) -> InstanceNames<'c> {
-        let mut names = InstanceNames { instances, full: HashMap::new(), short: HashMap::new() };
-        for (at, instance) in instances.iter().enumerate() {
-            names.full.entry(&instance.name).or_insert(at);
-            for (dot, _) in instance.name.match_indices('.') {
-                names
-                    .short
-                    .entry(&instance.name[..dot])
-                    .and_modify(|found| *found = None)
-                    .or_insert(Some(at));
+    fn of(all: impl Iterator<Item = &'c str>) -> InstanceNames<'c> {
+        let mut names = InstanceNames { all: all.collect(), full: HashMap::new(), short: HashMap::new() };
+        for (at, name) in names.all.iter().copied().enumerate() {
+            names.full.entry(name).or_insert(at);
+            for (dot, _) in name.match_indices('.') {
+                names.short.entry(&name[..dot]).and_modify(|found| *found = None).or_insert(Some(at));
             }
         }
         names
@@ -202,7 +213,7 @@ impl<'c> InstanceNames<'c> {
             return Some(*at);
         }
         let at = self.short.get(name).copied().flatten()?;
-        (!series.contains_key(&self.instances[at].name)).then_some(at)
+        (!series.contains_key(self.all[at])).then_some(at)
     }
 }
 

@@ -19,7 +19,7 @@ use htools_model::shown::shown_name;
 use htools_model::words;
 use regex_lite::Regex;
 
-pub use assignment::{AssignedLoad, LoadMismatch, median};
+pub use assignment::{AssignedLoad, LoadMismatch, by_instance, median};
 pub use presets::ExporterPreset;
 pub use prometheus::{ask, ask_range};
 pub use range::{MeasuredRange, RangeQuestion, RangeTimes};
