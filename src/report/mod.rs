@@ -9,6 +9,7 @@ pub(crate) mod debug;
 pub mod form;
 pub(crate) mod groups;
 pub mod pacemaker;
+pub(crate) mod past;
 pub(crate) mod readings;
 pub(crate) mod repair;
 pub(crate) mod rolling;

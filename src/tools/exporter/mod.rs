@@ -3,6 +3,7 @@
 //! A thread for each cluster reads it at intervals and stores its figures (`watch.rs`). The server answers with the
 //! stored figures, so a request never waits for a cluster.
 
+mod past;
 mod serve;
 mod survey;
 mod watch;
@@ -10,6 +11,7 @@ mod watch;
 use std::ffi::OsString;
 use std::io;
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -18,6 +20,7 @@ use anyhow::{Context, anyhow, ensure};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use self::past::WatchedHistory;
 use self::watch::{WatchTerms, WatchedCluster};
 use super::ExitStatus;
 use super::cli::heading::OptionTopic;
@@ -50,6 +53,8 @@ pub struct ExporterOptions {
     pub search: Duration,
     /// Time for which figures are shown after the last successful reading.
     pub keep: Duration,
+    /// `--history`
+    pub history: Option<PathBuf>,
 }
 
 impl Default for ExporterOptions {
@@ -62,6 +67,7 @@ impl Default for ExporterOptions {
             timeout: Duration::from_secs(30),
             search: Duration::from_secs(10),
             keep: Duration::from_secs(900),
+            history: None,
         }
     }
 }
@@ -153,6 +159,9 @@ pub const SPEC: Spec<ExporterOptions> = Spec {
         &OptionDef::<ExporterOptions>::addition("keep", "show the last figures for SECONDS after a reading").more("Only a reading that succeeded counts.").common()
             .takes("SECONDS", Float, |o, g| not_negative(g).map(|time| o.keep = seconds(time)))
             .default(|o| o.keep.as_secs().to_string()),
+        &OptionDef::<ExporterOptions>::addition("history", "serve the runs and moves in FILE, too")
+            .more("FILE is history.jsonl in the state directory of the user who runs the tools. It is read again when it has changed.")
+            .takes("FILE", File, |o, g| g.path().map(|path| o.history = path)),
         &[STATIC_KVM_NODE_MEMORY, WEIGHTS],
         &[VERSION, HELP],
     ],
@@ -181,7 +190,13 @@ pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     // the first line has the address, so it is printed before the first reading, which may print messages
     log_line(&format!("Listening on http://{}/metrics", listener.local_addr()?));
     begin(&clusters)?;
-    serve::serve(listener, move || page(&clusters, SystemTime::now()), signals).context("cannot serve")?;
+    let history = options.history.as_deref().map(|path| Arc::new(WatchedHistory::new(path)));
+    if let Some(history) = history.clone() {
+        let watch = move || history.watch(options.every);
+        thread::Builder::new().spawn(watch).context("cannot begin to watch the history")?;
+    }
+    let page = move || page(&clusters, history.as_deref(), SystemTime::now());
+    serve::serve(listener, page, signals).context("cannot serve")?;
     Ok(ExitStatus::Success)
 }
 
@@ -247,13 +262,14 @@ fn begin(clusters: &[Arc<WatchedCluster>]) -> anyhow::Result<()> {
 }
 
 /// The page of metrics at a time.
-fn page(clusters: &[Arc<WatchedCluster>], now: SystemTime) -> String {
+fn page(clusters: &[Arc<WatchedCluster>], history: Option<&WatchedHistory>, now: SystemTime) -> String {
     let mut own = Sheet::default();
     readings::tell_build(&mut own);
     let known: Vec<(Sheet, Option<Arc<Sheet>>)> = clusters.iter().map(|cluster| cluster.known(now)).collect();
     let sheets =
         known.iter().flat_map(|(readings, figures)| std::iter::once(readings).chain(figures.as_deref()));
-    exposition(&std::iter::once(&own).chain(sheets).collect::<Vec<_>>())
+    let past = history.map(WatchedHistory::sheets).unwrap_or_default();
+    exposition(&std::iter::once(&own).chain(sheets).chain(&past).collect::<Vec<_>>())
 }
 
 /// A line on standard error, from any thread.

@@ -215,6 +215,18 @@ families! {
         "Readings of the cluster that have ended.";
     ReadingFailures Counter "reading_failures_total" ["cluster"] "exporter"
         "Readings of the cluster that have failed.";
+    HistoryReadable Gauge "history_readable" [] "exporter"
+        "Whether the history of --history could be read.";
+    HistoryRuns Gauge "history_runs" ["cluster", "tool", "ending"] "exporter"
+        "Runs of the last 24 hours that carried plans out, by ending; those that are under way or were cut off are unfinished.";
+    HistoryMoves Gauge "history_moves" ["cluster", "tool", "outcome"] "exporter"
+        "Moves of the last 24 hours, by outcome.";
+    HistoryLastRun Gauge "history_last_run_timestamp_seconds" ["cluster", "tool"] "exporter"
+        "When the tool last ended such a run, in seconds since 1970.";
+    HistoryLastSuccess Gauge "history_last_run_success" ["cluster", "tool"] "exporter"
+        "Whether all moves of that run were made.";
+    HistoryScore Gauge "history_score" ["cluster", "tool", "when"] "exporter"
+        "Score before and after that run.";
     BuildInfo Gauge "build_info" ["version"] "exporter"
         "1, with the version of htools.";
 }

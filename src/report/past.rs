@@ -1,0 +1,133 @@
+//! Metrics of the history: what runs have changed clusters lately.
+
+use std::collections::BTreeMap;
+
+use crate::execute::history::PastRun;
+use crate::report::form::metrics::{Family, Sheet, distinct_names};
+
+/// Time in which runs and moves are counted, in milliseconds.
+const DAY: u64 = 86_400_000;
+/// Ending of runs that are under way or were cut off.
+const UNFINISHED: &str = "unfinished";
+/// Ending of a run, and outcome of a move, as they should be.
+const DONE: &str = "done";
+
+/// Tells if a run ended, or at least began, in the last day.
+fn is_recent(run: &PastRun, now: u64) -> bool {
+    run.ended.as_ref().map_or(run.at, |(at, _)| *at).saturating_add(DAY) >= now
+}
+
+/// Leaves out runs that no metric needs at the time `now`, in milliseconds since 1970, or later.
+pub(crate) fn without_old(runs: Vec<PastRun>, now: u64) -> Vec<PastRun> {
+    let mut last: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for (at, run) in runs.iter().enumerate().filter(|(_, run)| run.ended.is_some()) {
+        last.insert((run.cluster.uuid.clone(), run.tool.clone()), at);
+    }
+    let is_needed = |at: usize, run: &PastRun| is_recent(run, now) || last.values().any(|last| *last == at);
+    runs.into_iter().enumerate().filter(|(at, run)| is_needed(*at, run)).map(|(_, run)| run).collect()
+}
+
+/// The sheets of all clusters of a history, as of a moment in milliseconds since 1970.
+pub(crate) fn sheets(runs: &[PastRun], now: u64) -> Vec<Sheet> {
+    let mut clusters: BTreeMap<&str, Vec<&PastRun>> = BTreeMap::new();
+    for run in runs {
+        clusters.entry(&run.cluster.uuid).or_default().push(run);
+    }
+    let named = clusters.values().filter_map(|runs| Some(runs.last()?.cluster.name.as_str()));
+    let names = distinct_names(named);
+    clusters.values().zip(names).map(|(runs, name)| sheet(name, runs, now)).collect()
+}
+
+fn sheet(cluster: String, runs: &[&PastRun], now: u64) -> Sheet {
+    let mut sheet = Sheet::of(cluster);
+    let mut endings: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut outcomes: BTreeMap<(&str, String), usize> = BTreeMap::new();
+    let mut last: BTreeMap<&str, &PastRun> = BTreeMap::new();
+    for run in runs {
+        if is_recent(run, now) {
+            let ending = run.ended.as_ref().map_or(UNFINISHED, |(_, ended)| ended.ending.as_str());
+            *endings.entry((&run.tool, ending)).or_default() += 1;
+            for made in run.moves() {
+                *outcomes.entry((&run.tool, made.outcome)).or_default() += 1;
+            }
+        }
+        if run.ended.is_some() {
+            last.insert(&run.tool, run);
+        }
+    }
+    for ((tool, ending), count) in endings {
+        sheet.count(Family::HistoryRuns, &[tool, ending], count);
+    }
+    for ((tool, outcome), count) in outcomes {
+        sheet.count(Family::HistoryMoves, &[tool, &outcome], count);
+    }
+    for (tool, run) in last {
+        let Some((at, ended)) = &run.ended else { continue };
+        sheet.put(Family::HistoryLastRun, &[tool], *at as f64 / 1000.0);
+        let is_done = ended.ending == DONE && ended.outcomes.iter().all(|outcome| outcome == DONE);
+        sheet.flag(Family::HistoryLastSuccess, &[tool], is_done);
+        for (when, score) in [("before", run.begun.score), ("after", ended.score)] {
+            score.into_iter().for_each(|score| sheet.put(Family::HistoryScore, &[tool, when], score));
+        }
+    }
+    sheet
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::execute::ClusterId;
+    use crate::execute::history::{History, HistoryEvent, HistoryLine, PlannedMove, RunBegun, RunEnded};
+    use crate::model::Placement;
+    use crate::report::form::metrics::exposition;
+
+    fn line(at: u64, cluster: &str, tool: &str, event: HistoryEvent) -> HistoryLine {
+        let cluster = ClusterId { name: "prod".into(), uuid: cluster.into() };
+        HistoryLine { at, ..HistoryLine::now(&cluster, tool, event) }
+    }
+
+    fn begun(run: u64) -> HistoryEvent {
+        let place = |node: &str| Placement { primary: node.to_owned(), secondary: None };
+        let moved = PlannedMove { instance: "i".into(), from: place("a"), to: place("b") };
+        let (journal, reason) = ("j".into(), "r".into());
+        HistoryEvent::Begun(RunBegun { run, journal, reason, score: Some(3.0), moves: vec![moved] })
+    }
+
+    fn ended(run: u64, outcome: &str) -> HistoryEvent {
+        let outcomes = vec![outcome.to_owned()];
+        HistoryEvent::Ended(RunEnded { run, ending: "done".into(), score: Some(2.0), outcomes })
+    }
+
+    #[test]
+    fn a_day_is_counted_and_the_last_run_is_kept() {
+        let now = 10 * DAY;
+        let lines = vec![
+            line(now - 3 * DAY, "u", "hsqueeze", begun(1)),
+            line(now - 3 * DAY, "u", "hsqueeze", ended(1, "failed")),
+            line(now - 2 * DAY, "u", "hbal", begun(2)),
+            line(now - 2 * DAY, "u", "hbal", ended(2, "failed")),
+            line(now - 900, "u", "hbal", begun(3)),
+            line(now - 800, "u", "hbal", ended(3, "done")),
+            line(now - 700, "u", "hbal", begun(4)),
+            line(now - 600, "v", "hbal", begun(5)),
+        ];
+        let runs = without_old(History(lines).runs(), now);
+        assert_eq!(runs.len(), 4, "the run before the last one is too old");
+        let sheets = sheets(&runs, now);
+        let text = exposition(&sheets.iter().collect::<Vec<_>>());
+        for wanted in [
+            "htools_history_runs{cluster=\"prod\",tool=\"hbal\",ending=\"done\"} 1\n",
+            "htools_history_runs{cluster=\"prod\",tool=\"hbal\",ending=\"unfinished\"} 1\n",
+            "htools_history_runs{cluster=\"prod (2)\",tool=\"hbal\",ending=\"unfinished\"} 1\n",
+            "htools_history_moves{cluster=\"prod\",tool=\"hbal\",outcome=\"done\"} 1\n",
+            "htools_history_moves{cluster=\"prod\",tool=\"hbal\",outcome=\"unknown\"} 1\n",
+            "htools_history_last_run_timestamp_seconds{cluster=\"prod\",tool=\"hbal\"} 863999.2\n",
+            "htools_history_last_run_success{cluster=\"prod\",tool=\"hbal\"} 1\n",
+            "htools_history_last_run_success{cluster=\"prod\",tool=\"hsqueeze\"} 0\n",
+            "htools_history_score{cluster=\"prod\",tool=\"hbal\",when=\"after\"} 2\n",
+        ] {
+            assert!(text.contains(wanted), "{wanted}{text}");
+        }
+        assert!(!text.contains("tool=\"hsqueeze\",ending"), "{text}");
+    }
+}
