@@ -3,14 +3,20 @@
 use std::collections::BTreeMap;
 
 use crate::execute::history::PastRun;
+use crate::model::number::counted;
+use crate::report::check::monitor::status_line;
 use crate::report::form::metrics::{Family, Sheet, distinct_names};
+use crate::report::timetable::duration;
+use crate::search::health::Severity;
 
 /// Time in which runs and moves are counted, in milliseconds.
 const DAY: u64 = 86_400_000;
 /// Ending of runs that are under way or were cut off.
 const UNFINISHED: &str = "unfinished";
-/// Ending of a run, and outcome of a move, as they should be.
-const DONE: &str = "done";
+/// Endings of runs as they should be: windows and people end runs early.
+const GOOD_ENDINGS: [&str; 3] = ["done", "out of time", "interrupted"];
+/// Outcomes of moves that are no fault.
+const GOOD_OUTCOMES: [&str; 3] = ["done", "not started", "dropped"];
 
 /// Tells if a run ended, or at least began, in the last day.
 fn is_recent(run: &PastRun, now: u64) -> bool {
@@ -64,13 +70,58 @@ fn sheet(cluster: String, runs: &[&PastRun], now: u64) -> Sheet {
     for (tool, run) in last {
         let Some((at, ended)) = &run.ended else { continue };
         sheet.put(Family::HistoryLastRun, &[tool], *at as f64 / 1000.0);
-        let is_done = ended.ending == DONE && ended.outcomes.iter().all(|outcome| outcome == DONE);
-        sheet.flag(Family::HistoryLastSuccess, &[tool], is_done);
+        sheet.flag(Family::HistoryLastSuccess, &[tool], problem(run, now).is_none());
         for (when, score) in [("before", run.begun.score), ("after", ended.score)] {
             score.into_iter().for_each(|score| sheet.put(Family::HistoryScore, &[tool, when], score));
         }
     }
     sheet
+}
+
+/// Time after which a run that has not ended counts as cut off, in milliseconds: no timer waits as long.
+const OVERDUE: u64 = 4 * 3_600_000;
+
+/// The last run of each tool on each cluster for a monitoring system, as of a moment in milliseconds since 1970: the
+/// severity and the line, with performance data.
+pub(crate) fn monitored(runs: &[PastRun], now: u64) -> (Severity, String) {
+    let mut last: BTreeMap<(&str, &str), &PastRun> = BTreeMap::new();
+    for run in runs {
+        last.insert((&run.cluster.uuid, &run.tool), run);
+    }
+    let problems: Vec<(Severity, String)> = last.values().filter_map(|run| problem(run, now)).collect();
+    let worst = problems.iter().map(|(severity, _)| *severity).max().unwrap_or(Severity::Ok);
+    let recent: Vec<&PastRun> = runs.iter().filter(|run| is_recent(run, now)).collect();
+    let moves = recent.iter().flat_map(|run| run.moves()).count();
+    let text = match (problems.is_empty(), runs.last()) {
+        (false, _) => problems.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(", "),
+        (true, None) => "nothing is recorded".to_owned(),
+        (true, Some(run)) => {
+            let runs = counted(recent.len(), "run");
+            format!("{runs} with {} in 24 hours; the last was {}", counted(moves, "move"), subject(run, now))
+        }
+    };
+    let line = status_line(worst.as_str(), &text);
+    (worst, format!("{line} | runs={};;;0 moves={moves};;;0", recent.len()))
+}
+
+/// What is wrong with the last run of a tool.
+fn problem(run: &PastRun, now: u64) -> Option<(Severity, String)> {
+    let who = subject(run, now);
+    let Some((_, ended)) = &run.ended else {
+        let is_overdue = run.at.saturating_add(OVERDUE) < now;
+        return is_overdue.then(|| (Severity::Critical, format!("{who} has not ended")));
+    };
+    if !GOOD_ENDINGS.contains(&ended.ending.as_str()) {
+        return Some((Severity::Critical, format!("{who} ended as {}", ended.ending)));
+    }
+    let failed = ended.outcomes.iter().filter(|outcome| !GOOD_OUTCOMES.contains(&outcome.as_str())).count();
+    (failed > 0).then(|| (Severity::Warning, format!("{who} has {} that failed", counted(failed, "move"))))
+}
+
+/// The tool, the cluster and the age of a run.
+fn subject(run: &PastRun, now: u64) -> String {
+    let ago = duration(now.saturating_sub(run.at) as f64 / 1000.0);
+    format!("{} on {} {ago} ago", run.tool, run.cluster.name)
 }
 
 #[cfg(test)]

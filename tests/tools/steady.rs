@@ -231,3 +231,49 @@ fn the_past_is_shown() {
     assert_eq!(run(&place, &["history", "--file", "/nowhere"]).0, 1);
     assert_eq!(run(&place, &["history", "word"]).0, 1);
 }
+
+#[test]
+fn a_monitoring_system_learns_how_the_last_runs_ended() {
+    let place = TempDir::new().unwrap();
+    let hour = 3_600_000;
+    let ask = |lines: &str| {
+        let past = history(&place, lines);
+        let (status, out, error) = run(&place, &["history", "--monitor", "--file", &past]);
+        assert_eq!((error.as_str(), out.lines().count()), ("", 1), "{out}");
+        (status, out)
+    };
+    let good = moved(now() - 2 * hour, 1, "db1", "node2", "done");
+    let (status, out) = ask(&good);
+    assert_eq!(status, 0, "{out}");
+    assert_eq!(
+        out,
+        "HTOOLS OK - 1 run with 1 move in 24 hours; the last was hbal on c 2 h ago | runs=1;;;0 moves=1;;;0\n"
+    );
+    let (status, out) = ask(&(good.clone() + &moved(now() - hour, 2, "web1", "node5", "failed")));
+    assert_eq!(status, 1);
+    assert!(out.starts_with("HTOOLS WARNING - hbal on c 1 h ago has 1 move that failed | runs=2;"), "{out}");
+    let unfinished = |ago: u64| {
+        let lines = moved(now() - ago, 3, "web1", "node5", "done");
+        good.clone() + lines.split_inclusive('\n').next().unwrap()
+    };
+    let (status, out) = ask(&unfinished(5 * hour));
+    assert!(status == 2 && out.starts_with("HTOOLS CRITICAL - hbal on c 5 h ago has not ended | "), "{out}");
+    assert_eq!(ask(&unfinished(hour / 2)).0, 0, "it is under way");
+    let failed =
+        moved(now() - hour, 4, "web1", "node5", "done").replace(r#""ending":"done""#, r#""ending":"failed""#);
+    let (status, out) = ask(&failed);
+    assert!(
+        status == 2 && out.starts_with("HTOOLS CRITICAL - hbal on c 1 h ago ended as failed | "),
+        "{out}"
+    );
+    let late = moved(now() - hour, 5, "web1", "node5", "not started")
+        .replace(r#""ending":"done""#, r#""ending":"out of time""#);
+    assert_eq!(ask(&late).0, 0, "its window has ended");
+    let (status, out) = ask("nonsense\n");
+    assert!(
+        status == 3 && out.starts_with("HTOOLS UNKNOWN - ") && out.contains("not a line of a history"),
+        "{out}"
+    );
+    let (status, out, _) = run(&place, &["history", "--monitor", "--json"]);
+    assert!(status == 3 && out.contains("options --monitor and --json exclude each other"), "{out}");
+}

@@ -60,7 +60,8 @@ pub(crate) fn remarks(text: &str) -> Vec<String> {
     text.lines().map(shown).collect()
 }
 
-fn status_line(severity: &str, text: &str) -> String {
+/// The first line: the severity and a text.
+pub(in crate::report) fn status_line(severity: &str, text: &str) -> String {
     shown(&format!("HTOOLS {} - {text}", severity.to_uppercase()))
 }
 

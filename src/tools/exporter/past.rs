@@ -48,8 +48,10 @@ impl WatchedHistory {
         if is_known(&self.lock()) {
             return;
         }
-        // A tool that has not run yet has left no file.
-        let result = self.file.read();
+        let result = match seen {
+            Some(_) => self.file.read().map_err(|error| error.to_string()),
+            None => Err(format!("{}: there is no such file", self.file.path().display())),
+        };
         let mut known = self.lock();
         known.seen = seen;
         known.is_readable = result.is_ok();
@@ -58,7 +60,7 @@ impl WatchedHistory {
                 known.runs = past::without_old(history.runs(), now());
                 String::new()
             }
-            Err(error) => error.to_string(),
+            Err(message) => message,
         };
         if known.last_message != message {
             log_line(if message.is_empty() { "the history can be read again" } else { &message });

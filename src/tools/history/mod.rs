@@ -16,7 +16,9 @@ use super::options::ToolOptions;
 use super::options::catalogue::HELP;
 use super::options::values::length_of_time;
 use super::output::Output;
-use crate::execute::history::{History, HistoryFile, PastMove, PastRun, since};
+use crate::execute::history::{History, HistoryFile, PastMove, PastRun, now, since};
+use crate::report::check::monitor::unknown;
+use crate::report::past;
 
 /// Options of `htools history`.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -28,6 +30,7 @@ pub(crate) struct HistoryOptions {
     since: Option<Duration>,
     json: bool,
     svg: bool,
+    monitor: bool,
 }
 
 impl OptionTopic for HistoryOptions {}
@@ -66,6 +69,10 @@ pub(super) const SPEC: Spec<HistoryOptions> = Spec {
             .takes("FILE", File, |o, g| g.path().map(|path| o.file = path)),
         &OptionDef::<HistoryOptions>::added_flag("json", "print a JSON document", |o| o.json = true),
         &OptionDef::<HistoryOptions>::added_flag("svg", "draw the score over time, as SVG", |o| o.svg = true),
+        &OptionDef::<HistoryOptions>::added_flag("monitor", "answer Nagios or Icinga about the last runs", |o| {
+            o.monitor = true
+        })
+        .more("The exit status is 2 if the last run of a tool failed or was cut off, 1 if moves of it failed, and 3 if the history cannot be read."),
         &HELP,
     ],
     ..Spec::PLAIN
@@ -85,9 +92,41 @@ pub(super) fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
         return Stop::WrongWords(Complaint::new(format!("{} takes no arguments", SPEC.name)))
             .show(&mut output);
     }
-    let result = run(&options, &mut output);
+    let result = if options.monitor { monitored(&options, &mut output) } else { run(&options, &mut output) };
     output.flush()?;
     result
+}
+
+/// Prints the line for a monitoring system. All errors mean that the state is unknown.
+fn monitored(options: &HistoryOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    let forms = [("monitor", true), ("json", options.json), ("svg", options.svg)];
+    let found = super::options::one_form(&forms).and_then(|()| Ok(read(options)?.1));
+    match found {
+        Ok(history) => {
+            let (severity, line) = past::monitored(&select(options, &history).runs, now());
+            output.line(&line)?;
+            Ok(ExitStatus::Monitored(severity))
+        }
+        Err(error) => {
+            let lines = unknown(&Complaint::of(&error).to_string());
+            lines.iter().try_for_each(|line| output.line(line))?;
+            Ok(ExitStatus::Unknown)
+        }
+    }
+}
+
+/// The history that was asked for, with its file.
+fn read(options: &HistoryOptions) -> anyhow::Result<(Option<HistoryFile>, History)> {
+    let file = match &options.file {
+        Some(path) => {
+            // A mistyped name must not look like a cluster on which nothing ever happened.
+            anyhow::ensure!(path.exists(), "{}: there is no such file", path.display());
+            Some(HistoryFile::at(path))
+        }
+        None => of_user()?,
+    };
+    let history = file.as_ref().map_or_else(|| Ok(History::default()), HistoryFile::read)?;
+    Ok((file, history))
 }
 
 /// The part of the history that was asked for.
@@ -98,15 +137,7 @@ struct Selection {
 
 fn run(options: &HistoryOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     super::options::one_form(&[("json", options.json), ("svg", options.svg)])?;
-    let file = match &options.file {
-        Some(path) => {
-            // A mistyped name must not look like a cluster on which nothing ever happened.
-            anyhow::ensure!(path.exists(), "{}: there is no such file", path.display());
-            Some(HistoryFile::at(path))
-        }
-        None => of_user()?,
-    };
-    let history = file.as_ref().map_or_else(|| Ok(History::default()), HistoryFile::read)?;
+    let (file, history) = read(options)?;
     let found = select(options, &history);
     if options.json {
         output.write(&view::document(&found)?)?;

@@ -224,7 +224,7 @@ families! {
     HistoryLastRun Gauge "history_last_run_timestamp_seconds" ["cluster", "tool"] "exporter"
         "When the tool last ended such a run, in seconds since 1970.";
     HistoryLastSuccess Gauge "history_last_run_success" ["cluster", "tool"] "exporter"
-        "Whether all moves of that run were made.";
+        "Whether that run, and all moves that it began, ended well.";
     HistoryScore Gauge "history_score" ["cluster", "tool", "when"] "exporter"
         "Score before and after that run.";
     BuildInfo Gauge "build_info" ["version"] "exporter"
