@@ -4,6 +4,7 @@ mod balanced;
 mod deep;
 mod execute;
 mod explain;
+mod others;
 mod outlook;
 mod page;
 mod pay_back;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{anyhow, bail, ensure};
 
 use super::HbalOptions;
+use super::others::under_way;
 use super::outlook::close_targets;
 use crate::execute::ClusterId;
 use crate::execute::history::{History, HistoryEvent, HistoryFile, LookRecord, PastMove, now, since};
@@ -241,10 +242,10 @@ impl SteadyRun {
     }
 
     /// Takes the lock of hbal on the cluster for a run with `--exec`, unless another run is under way: one of hbal, a
-    /// maintenance by hroller, or hsqueeze. Tells which.
+    /// maintenance by hroller, hsqueeze, or a job of somebody else that changes the cluster. Tells which.
     ///
     /// # Errors
-    /// If a lock cannot be taken for another reason, or standard error cannot be written.
+    /// If a lock cannot be taken for another reason, the queue cannot be read, or standard error cannot be written.
     pub(super) fn turn(&self, options: &HbalOptions, output: &mut Output) -> anyhow::Result<Option<Turn>> {
         let Some(id) = self.id.as_ref().filter(|_| options.execution.exec) else {
             return Ok(Some(Turn(None)));
@@ -260,6 +261,10 @@ impl SteadyRun {
                 }
                 Err(error) => return Err(error),
             }
+        }
+        if let Some(job) = under_way(&mut *client(&options.load.source)?)? {
+            output.error_line(&format!("Nothing is done: {job}"))?;
+            return Ok(None);
         }
         Ok(Some(Turn(own)))
     }

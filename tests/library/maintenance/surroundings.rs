@@ -12,7 +12,9 @@ use htools::execute::maintenance::{
     BatchKind, BatchProposal, BegunBatch, CommandFate, CommandRun, LeftNode, MaintenanceHost,
     MaintenanceProgress, MaintenanceTerms, PlannedBatch,
 };
-use htools::execute::{ClusterId, Event, InstanceNow, JobClient, NodeTaskError, Report, RunHost, RunTerms};
+use htools::execute::{
+    ClusterId, Event, InstanceNow, JobClient, NodeTaskError, OpenJob, Report, RunHost, RunTerms,
+};
 use htools::plan::arrival::NodeFlags;
 use htools::plan::durations::Rates;
 use htools::plan::maintenance::Closing;
@@ -73,6 +75,10 @@ impl JobClient for SimClient {
 
     fn newest(&mut self) -> Result<JobId, CallError> {
         Ok(JobId(self.0.borrow().jobs.len() as u64))
+    }
+
+    fn open_jobs(&mut self) -> Result<Vec<OpenJob>, CallError> {
+        Ok(Vec::new())
     }
 
     fn states(&mut self, ids: &[JobId]) -> Result<Vec<JobState>, CallError> {

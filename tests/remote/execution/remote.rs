@@ -38,7 +38,7 @@ impl Remote {
         command
     }
 
-    fn start(&self, options: &[&str]) -> Running {
+    pub fn start(&self, options: &[&str]) -> Running {
         Running::start(self.command(options))
     }
 

@@ -6,6 +6,8 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::program::{Place, Ran, Running};
+use super::queue::World;
+use super::remote::Remote;
 
 fn run(place: &Place, options: &[&str]) -> Ran {
     Running::start(place.command(&[&["-X"], options].concat())).wait()
@@ -109,4 +111,22 @@ fn runs_that_meet_do_nothing() {
         "{error}"
     );
     first.kill();
+}
+
+#[test]
+fn jobs_of_others_are_left_alone() {
+    fn check(world: &World, start: impl Fn(&[&str]) -> Running) {
+        world.hold(true);
+        // Without these options hbal takes no lock.
+        let other = start(&["-X", "-l1"]);
+        other.until("Got job IDs");
+        let (out, error) = start(&["-X", "--cooldown=1h"]).wait().ends(0);
+        assert!(out.is_empty() && error.starts_with("Nothing is done: job "), "{error}");
+        assert!(error.contains(" is under way (OP_INSTANCE_"), "{error}");
+        other.kill();
+    }
+    let place = Place::new();
+    check(&place.world, |options| place.start(options));
+    let remote = Remote::new();
+    check(&remote.world, |options| remote.start(options));
 }

@@ -87,6 +87,12 @@ pub(super) fn listed_id(value: &Value) -> Result<JobId, CallError> {
     job_id(value).ok_or_else(|| nonsense("number of a job", value))
 }
 
+/// Tells if a job with this status has not ended. An unknown status may be that of a job that goes on.
+pub(super) fn is_open(status: Option<&Value>) -> bool {
+    let status = status.and_then(Value::as_str).and_then(|status| status.parse::<JobStatus>().ok());
+    status.is_none_or(|status| !status.is_final())
+}
+
 /// The newest of these jobs; 0 if there are none.
 pub(super) fn newest<'v>(mut ids: impl Iterator<Item = &'v Value>) -> Result<JobId, CallError> {
     ids.try_fold(JobId(0), |newest, id| Ok(newest.max(listed_id(id)?)))

@@ -31,6 +31,27 @@ pub struct InstanceNow {
     pub should_run: bool,
 }
 
+/// Job in Ganeti's queue that has not ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenJob {
+    /// Its number.
+    pub id: JobId,
+    /// Its opcodes: the names of their kinds, such as `OP_INSTANCE_MIGRATE`, each with the instance or node that it is
+    /// about, if it names one.
+    pub operations: Vec<(String, Option<String>)>,
+}
+
+impl OpenJob {
+    /// A job with these opcodes, as Ganeti shows them. Other values have no operations.
+    pub(super) fn of(id: JobId, ops: &Value) -> OpenJob {
+        let operation = |op: &Value| {
+            let text = |key: &str| op.get(key).and_then(Value::as_str).map(str::to_owned);
+            Some((text("OP_ID")?, text("instance_name").or_else(|| text("node_name"))))
+        };
+        OpenJob { id, operations: ops.as_array().into_iter().flatten().filter_map(operation).collect() }
+    }
+}
+
 /// Client that submits jobs to Ganeti and follows them. Every call may fail; the next call then opens a new connection.
 pub trait JobClient {
     /// Identity of the cluster.
@@ -48,6 +69,9 @@ pub trait JobClient {
 
     /// The newest job in the queue. A run that begins now has only later jobs.
     fn newest(&mut self) -> Result<JobId, CallError>;
+
+    /// The jobs in the queue that have not ended, the oldest first, whoever submitted them.
+    fn open_jobs(&mut self) -> Result<Vec<OpenJob>, CallError>;
 
     /// States of jobs, in order.
     fn states(&mut self, ids: &[JobId]) -> Result<Vec<JobState>, CallError>;

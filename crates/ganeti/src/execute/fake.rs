@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
-use super::client::{ClusterId, InstanceNow, JobClient};
+use super::client::{ClusterId, InstanceNow, JobClient, OpenJob};
 use super::events::Event;
 use super::host::NodeTaskError;
 use super::host::RunHost;
@@ -305,6 +305,13 @@ impl JobClient for FakeCluster {
 
     fn newest(&mut self) -> Result<JobId, CallError> {
         self.answer(|cluster| JobId(cluster.next))
+    }
+
+    fn open_jobs(&mut self) -> Result<Vec<OpenJob>, CallError> {
+        self.answer(|cluster| {
+            let open = cluster.jobs.iter().filter(|job| !job.status.is_final());
+            open.map(|job| OpenJob { id: job.id, operations: Vec::new() }).collect()
+        })
     }
 
     fn states(&mut self, ids: &[JobId]) -> Result<Vec<JobState>, CallError> {

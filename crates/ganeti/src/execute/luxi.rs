@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::answers::{
     CANDIDATE, CLUSTER, MASTER, OPCODES, STOPPED, boot_ids, boot_query, change, cluster, field, held,
-    instance_now, listed_id, mark, master, newest, nonsense, state, submitted,
+    instance_now, is_open, listed_id, mark, master, newest, nonsense, state, submitted,
 };
-use super::client::{ClusterId, InstanceNow, JobClient};
+use super::client::{ClusterId, InstanceNow, JobClient, OpenJob};
 use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, SubmittedOpcode, WatchedJob};
 use super::watch::{ANSWER, JobChange, Wait, Watchers};
 use crate::input::json::WantedParts;
@@ -97,6 +97,24 @@ impl JobClient for LuxiClient {
     fn newest(&mut self) -> Result<JobId, CallError> {
         let rows = self.rows("QueryJobs", json!([null, ["id"]]))?;
         newest(rows.iter().map(|row| row.get(0).unwrap_or(row)))
+    }
+
+    fn open_jobs(&mut self) -> Result<Vec<OpenJob>, CallError> {
+        let rows = self.rows("QueryJobs", json!([null, ["id", "status"]]))?;
+        let mut open = Vec::new();
+        for row in &rows {
+            if is_open(row.get(1)) {
+                open.push(listed_id(row.get(0).unwrap_or(row))?);
+            }
+        }
+        open.sort_unstable();
+        if open.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows = self.rows("QueryJobs", json!([open, ["ops"]]))?;
+        // A job may have ended and been archived meanwhile.
+        let with_ops = open.into_iter().zip(rows).filter(|(_, row)| !row.is_null());
+        Ok(with_ops.map(|(id, row)| OpenJob::of(id, row.get(0).unwrap_or(&Value::Null))).collect())
     }
 
     fn states(&mut self, ids: &[JobId]) -> Result<Vec<JobState>, CallError> {

@@ -47,7 +47,7 @@ mod fake;
 #[cfg(test)]
 mod tests;
 
-pub use client::{ClusterId, InstanceNow, JobClient};
+pub use client::{ClusterId, InstanceNow, JobClient, OpenJob};
 pub use course::RunTerms;
 pub use events::{Event, EventLine};
 pub use host::{NodeTaskError, RunHost, TrialError};

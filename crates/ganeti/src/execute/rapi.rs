@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::answers::{
     CANDIDATE, CLUSTER, MASTER, OPCODES, STOPPED, boot_ids, boot_query, change, cluster, held, instance_now,
-    job_id, listed_id, mark, master, newest, nonsense, state,
+    is_open, job_id, listed_id, mark, master, newest, nonsense, state,
 };
-use super::client::{ClusterId, InstanceNow, JobClient};
+use super::client::{ClusterId, InstanceNow, JobClient, OpenJob};
 use super::job::{Job, JobId, JobMark, JobState, RunInfo, WatchedJob, dependency};
 use super::luxi::with_reasons;
 use super::watch::{ANSWER, JobChange, Wait, Watchers};
@@ -40,6 +40,19 @@ const NUMBERS: WantedParts = WantedParts::Each(&WantedParts::Keys(&[("id", Wante
 /// Fields of a list of whole jobs that are read.
 const JOBS: WantedParts =
     WantedParts::Each(&WantedParts::Keys(&[("id", WantedParts::Whole), ("ops", OPCODES)]));
+/// Fields of a list of whole jobs that tell what they do.
+const OPEN_JOBS: WantedParts = WantedParts::Each(&WantedParts::Keys(&[
+    ("id", WantedParts::Whole),
+    ("status", WantedParts::Whole),
+    (
+        "ops",
+        WantedParts::Each(&WantedParts::Keys(&[
+            ("OP_ID", WantedParts::Whole),
+            ("instance_name", WantedParts::Whole),
+            ("node_name", WantedParts::Whole),
+        ])),
+    ),
+]));
 /// Fields of a job with its results.
 const RESULTS: WantedParts = WantedParts::Keys(&[("opresult", WantedParts::Whole)]);
 /// Field of a job with all its opcodes.
@@ -218,6 +231,18 @@ impl JobClient for RapiClient {
         let jobs = self.session.look("jobs", &[], NUMBERS, LOOK)?;
         let ids = jobs.as_array().ok_or_else(|| nonsense("list of jobs", &jobs))?;
         newest(ids.iter().map(|job| job.get("id").unwrap_or(job)))
+    }
+
+    fn open_jobs(&mut self) -> Result<Vec<OpenJob>, CallError> {
+        let list = self.session.look("jobs", &[("bulk", "1")], OPEN_JOBS, ENTER)?;
+        let jobs = list.as_array().ok_or_else(|| nonsense("list of jobs", &list))?;
+        let mut open = Vec::new();
+        for job in jobs.iter().filter(|job| is_open(job.get("status"))) {
+            let id = listed_id(job.get("id").unwrap_or(job))?;
+            open.push(OpenJob::of(id, job.get("ops").unwrap_or(&Value::Null)));
+        }
+        open.sort_unstable_by_key(|job| job.id);
+        Ok(open)
     }
 
     fn states(&mut self, ids: &[JobId]) -> Result<Vec<JobState>, CallError> {
