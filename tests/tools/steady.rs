@@ -136,6 +136,9 @@ fn the_margin_is_below_the_threshold() {
     assert!(narrow <= 80.0 && narrow > 50.0, "{narrow}");
     let wide = use_of("node1", "--margin=30");
     assert!(wide <= 50.0, "{wide}");
+    // The empty nodes take a small instance each. That is not enough for the margin, but for the threshold.
+    let out_of_reach = use_of("node1", "--margin=65");
+    assert!(out_of_reach <= 80.0 && out_of_reach > 15.0, "{out_of_reach}");
 }
 
 #[test]

@@ -31,6 +31,8 @@ const FIGURES: [NodeFigure; 4] = [NodeFigure::Memory, NodeFigure::Cpu, NodeFigur
 pub struct UseLimits {
     limits: [Option<f64>; 4],
     is_any: bool,
+    /// Percentage points by which the limits are below the thresholds that the user has named.
+    margin: f64,
     /// True if a figure above its limit is no overload that has to end: no move may raise it, and that is all.
     is_tolerated: bool,
 }
@@ -41,6 +43,16 @@ impl UseLimits {
         let limit = &mut self.limits[figure as usize];
         *limit = Some(limit.map_or(percent, |known| known.min(percent)));
         self.is_any = true;
+    }
+
+    /// Sets the percentage points by which all limits are below the thresholds that the user has named.
+    pub fn set_margin(&mut self, margin: f64) {
+        self.margin = margin;
+    }
+
+    /// Tells if limits are below the thresholds.
+    pub fn have_margin(&self) -> bool {
+        self.margin > 0.0
     }
 
     /// Lets figures that are above their limits stay there.
@@ -106,6 +118,13 @@ impl NodeSpec {
         }
         let over = |(figure, limit): (NodeFigure, f64)| (self.usage(ledger, figure) - limit).max(0.0);
         self.limits.each().map(over).sum()
+    }
+
+    /// Tells if a figure is above its threshold, which is the limit without the margin, and that is not tolerated.
+    pub fn is_above_threshold(&self, ledger: &Ledger) -> bool {
+        let margin = self.limits.margin;
+        let is_above = |(figure, limit): (NodeFigure, f64)| self.usage(ledger, figure) > limit + margin;
+        self.limits.must_be_met() && self.limits.each().any(is_above)
     }
 
     /// Tells if a change lets a figure rise that is above its limit then.

@@ -126,6 +126,7 @@ impl ActCondition {
     /// The limits of nodes that the thresholds make, lowered by a margin in percentage points.
     pub fn limits(&self, margin: f64) -> UseLimits {
         let mut limits = UseLimits::default();
+        limits.set_margin(margin);
         for Threshold { figure, above } in &self.0 {
             if let ThresholdFigure::Node(figure) = figure {
                 limits.set(*figure, (*above - margin).max(0.0));

@@ -15,7 +15,8 @@ pub struct Faults {
     pub failing: i64,
     /// Nodes with more virtual CPUs or spindle weight than their policy allows.
     pub breaches: i64,
-    /// Nodes above a limit of their use that the user has set.
+    /// Nodes above a limit of their use that the user has set; those above the threshold behind a limit with a margin count
+    /// twice.
     pub overloads: i64,
     /// Primaries with the same exclusion tag on a node, beyond the first.
     pub conflicts: i64,
@@ -90,6 +91,13 @@ fn overload(spec: &NodeSpec, ledger: &Ledger) -> i64 {
     (1000.0 * spec.over_limits(ledger)).ceil() as i64
 }
 
+/// Faults of a node that is above its limits: one, and another one if it is above a threshold. So a move that brings it
+/// below the threshold counts, even if none brings it below the limit.
+fn overloads(spec: &NodeSpec, ledger: &Ledger) -> i64 {
+    let is_over = overload(spec, ledger) > 0;
+    i64::from(is_over) + i64::from(is_over && spec.limits.have_margin() && spec.is_above_threshold(ledger))
+}
+
 /// Virtual CPUs and spindle weight that a mobile adds to a node.
 fn load(terrain: &Terrain<'_>, mobile: u32, secondary: bool) -> (i64, f64) {
     let instance = terrain.instance(mobile);
@@ -111,7 +119,7 @@ impl Arrangement<'_> {
                 faults.shortage += (self.reserved[at] - self.mem_free[at] + 1).max(1);
             }
             let over = overload(self.terrain.spec(*slot), self.ledgers.ledger(*slot));
-            faults.overloads += i64::from(over > 0);
+            faults.overloads += overloads(self.terrain.spec(*slot), self.ledgers.ledger(*slot));
             faults.overload += over;
             let excess = excess(self, *slot, 0, 0.0);
             faults.breaches += i64::from(excess > 0);
@@ -156,7 +164,7 @@ impl Arrangement<'_> {
                 let now = *self.ledgers.ledger(touch.slot);
                 for (ledger, sign) in [(now, -1), (self.ledger_then(touch, proposal), 1)] {
                     let over = overload(spec, &ledger);
-                    then.overloads += sign * i64::from(over > 0);
+                    then.overloads += sign * overloads(spec, &ledger);
                     then.overload += sign * over;
                 }
             }
@@ -229,6 +237,11 @@ impl Arrangement<'_> {
     /// Returns true if the node of the slot is above a limit of its use.
     pub(super) fn is_overloaded(&self, slot: u32) -> bool {
         self.terrain.is_online(slot) && overload(self.terrain.spec(slot), self.ledgers.ledger(slot)) > 0
+    }
+
+    /// Returns true if the node of the slot is above a threshold of its use.
+    pub(super) fn is_above_threshold(&self, slot: u32) -> bool {
+        self.is_overloaded(slot) && self.terrain.spec(slot).is_above_threshold(self.ledgers.ledger(slot))
     }
 
     /// Returns true if the mobile is on a node that is above a limit of its use.

@@ -111,7 +111,8 @@ pub(super) fn unmended(
 pub(super) fn ailing(at: &Arrangement<'_>, scope: MendScope) -> Vec<AilingNode> {
     let all = scope == MendScope::All;
     let of_slot = |slot: &u32| {
-        let complaint = match (at.fails(*slot) && all, at.exceeds(*slot) && all, at.is_overloaded(*slot)) {
+        let complaint = match (at.fails(*slot) && all, at.exceeds(*slot) && all, at.is_above_threshold(*slot))
+        {
             (true, _, _) => Complaint::Redundancy,
             (false, true, _) => Complaint::Policy,
             (false, false, true) => Complaint::Overload,
