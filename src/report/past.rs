@@ -20,7 +20,7 @@ const GOOD_OUTCOMES: [&str; 3] = ["done", "not started", "dropped"];
 
 /// Tells if a run ended, or at least began, in the last day.
 fn is_recent(run: &PastRun, now: u64) -> bool {
-    run.ended.as_ref().map_or(run.at, |(at, _)| *at).saturating_add(DAY) >= now
+    run.latest.saturating_add(DAY) >= now
 }
 
 /// Leaves out runs that no metric needs at the time `now`, in milliseconds since 1970, or later.
@@ -51,7 +51,7 @@ fn sheet(cluster: String, runs: &[&PastRun], now: u64) -> Sheet {
     let mut last: BTreeMap<&str, &PastRun> = BTreeMap::new();
     for run in runs {
         if is_recent(run, now) {
-            let ending = run.ended.as_ref().map_or(UNFINISHED, |(_, ended)| ended.ending.as_str());
+            let ending = run.ended.as_ref().map_or(UNFINISHED, |ended| ended.ending.as_str());
             *endings.entry((&run.tool, ending)).or_default() += 1;
             for made in run.moves() {
                 *outcomes.entry((&run.tool, made.outcome)).or_default() += 1;
@@ -68,8 +68,8 @@ fn sheet(cluster: String, runs: &[&PastRun], now: u64) -> Sheet {
         sheet.count(Family::HistoryMoves, &[tool, &outcome], count);
     }
     for (tool, run) in last {
-        let Some((at, ended)) = &run.ended else { continue };
-        sheet.put(Family::HistoryLastRun, &[tool], *at as f64 / 1000.0);
+        let Some(ended) = &run.ended else { continue };
+        sheet.put(Family::HistoryLastRun, &[tool], run.latest as f64 / 1000.0);
         sheet.flag(Family::HistoryLastSuccess, &[tool], problem(run, now).is_none());
         for (when, score) in [("before", run.begun.score), ("after", ended.score)] {
             score.into_iter().for_each(|score| sheet.put(Family::HistoryScore, &[tool, when], score));
@@ -78,7 +78,7 @@ fn sheet(cluster: String, runs: &[&PastRun], now: u64) -> Sheet {
     sheet
 }
 
-/// Time after which a run that has not ended counts as cut off, in milliseconds: no timer waits as long.
+/// Time since its last line after which a run that has not ended counts as cut off, in milliseconds: no timer waits as long.
 const OVERDUE: u64 = 4 * 3_600_000;
 
 /// The last run of each tool on each cluster for a monitoring system, as of a moment in milliseconds since 1970: the
@@ -107,8 +107,8 @@ pub(crate) fn monitored(runs: &[PastRun], now: u64) -> (Severity, String) {
 /// What is wrong with the last run of a tool.
 fn problem(run: &PastRun, now: u64) -> Option<(Severity, String)> {
     let who = subject(run, now);
-    let Some((_, ended)) = &run.ended else {
-        let is_overdue = run.at.saturating_add(OVERDUE) < now;
+    let Some(ended) = &run.ended else {
+        let is_overdue = run.latest.saturating_add(OVERDUE) < now;
         return is_overdue.then(|| (Severity::Critical, format!("{who} has not ended")));
     };
     if !GOOD_ENDINGS.contains(&ended.ending.as_str()) {

@@ -337,7 +337,12 @@ fn a_runway_needs_a_history() {
     assert_eq!(error, wanted);
     let place = place();
     let (status, _, error) = run(place.path(), "hspace", &["-t", "cluster", "--runway"]);
-    assert!(status == 1 && error.contains("option --runway needs the history of the cluster"), "{error}");
+    assert!(
+        status == 1
+            && error.contains("option --runway needs the history of the cluster")
+            && error.contains("(--luxi or --master)"),
+        "{error}"
+    );
     for other in ["--proof", "--make-room=1g", "-p", "--machine-readable"] {
         let words = ["-t", "cluster", "--runway", "--load-from=prometheus:http://localhost:1", other];
         let (status, _, error) = run(place.path(), "hspace", &words);

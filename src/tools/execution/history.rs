@@ -1,22 +1,21 @@
 //! Runs in the history of the state directory.
 
+use std::ops::Range;
 use std::path::Path;
 
-use super::place::{check_directory, make_state};
-use crate::execute::history::{HistoryEvent, HistoryFile, HistoryLine, RunBegun, RunEnded};
+use super::place::{has_state, state};
+use crate::execute::history::{BatchMoves, HistoryEvent, HistoryFile, HistoryLine, RunBegun, RunEnded};
 use crate::execute::journal::Header;
 use crate::execute::{ClusterId, Report};
 use crate::model::{Cluster, NodeIdx};
 use crate::score::Board;
 
-/// The user's history; `None` without a state directory.
+/// The user's history; `None` if no state directory is known.
 ///
 /// # Errors
-/// If the directory is a symbolic link, or others can write to it.
+/// If the directory cannot be created, is a symbolic link, or others can write to it.
 pub(crate) fn of_user() -> anyhow::Result<Option<HistoryFile>> {
-    let Ok(directory) = make_state() else { return Ok(None) };
-    check_directory(&directory)?;
-    Ok(Some(HistoryFile::in_directory(&directory)))
+    has_state().then(|| Ok(HistoryFile::in_directory(&state()?))).transpose()
 }
 
 /// Adds a line. Returns a warning if it cannot be written: a run does not stop because of that, as its journal has all
@@ -26,13 +25,21 @@ pub(crate) fn record(cluster: &ClusterId, tool: &str, event: HistoryEvent) -> Op
         Some(file) => Ok(file.append(&HistoryLine::now(cluster, tool, event))?),
         None => Ok(()),
     });
-    written.err().map(|error| format!("Warning: {error:#}; cooldowns will not know this run"))
+    written
+        .err()
+        .map(|error| format!("Warning: {error:#}; htools history and cooldowns will not know this run"))
 }
 
 /// Records the beginning of a run, as [`record`].
 pub(crate) fn begin(header: &Header, journal: &Path, score: Option<f64>) -> Option<String> {
     let begun = RunBegun::of(header, &journal.display().to_string(), score);
     record(&header.cluster, &header.run.tool, HistoryEvent::Begun(begun))
+}
+
+/// Records the beginning of a batch of a maintenance, as [`record`].
+pub(crate) fn batch(header: &Header, steps: &Range<usize>) -> Option<String> {
+    let batch = BatchMoves::of(header, steps);
+    record(&header.cluster, &header.run.tool, HistoryEvent::Batch(batch))
 }
 
 /// Records the end of a run, as [`record`].

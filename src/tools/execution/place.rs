@@ -96,13 +96,21 @@ pub(super) fn check_directory(directory: &Path) -> anyhow::Result<()> {
     })
 }
 
+/// Tells if the environment says where the state directory is.
+pub(super) fn has_state() -> bool {
+    known_state().is_some()
+}
+
+fn known_state() -> Option<PathBuf> {
+    state_directory(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"))
+}
+
 /// Returns the state directory without checking its permissions.
 ///
 /// # Errors
 /// If it does not exist and cannot be created.
 pub(super) fn make_state() -> anyhow::Result<PathBuf> {
-    let Some(directory) = state_directory(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"))
-    else {
+    let Some(directory) = known_state() else {
         return Err(anyhow!(
             "no directory for journals is known, because XDG_STATE_HOME and HOME are not set"
         )

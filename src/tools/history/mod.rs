@@ -159,9 +159,8 @@ fn select(options: &HistoryOptions, history: &History) -> Selection {
     let since = options.since.map_or(0, since);
     let mut runs = history.runs();
     runs.retain(|run| {
-        let end = run.ended.as_ref().map_or(run.at, |(at, _)| *at);
         let named = options.cluster.as_ref();
-        end >= since && named.is_none_or(|name| [&run.cluster.name, &run.cluster.uuid].contains(&name))
+        run.latest >= since && named.is_none_or(|name| [&run.cluster.name, &run.cluster.uuid].contains(&name))
     });
     let mut moves: Vec<PastMove> = runs.iter().flat_map(PastRun::moves).collect();
     moves.retain(|made| {

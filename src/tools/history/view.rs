@@ -48,7 +48,7 @@ pub(super) fn runs(found: &Selection) -> Vec<String> {
     columns[4].1 = Align::Right;
     let mut table = Table::new(columns);
     for run in &found.runs {
-        let (before, after) = (run.begun.score, run.ended.as_ref().and_then(|(_, ended)| ended.score));
+        let (before, after) = (run.begun.score, run.ended.as_ref().and_then(|ended| ended.score));
         let change = if (before, after) == (None, None) {
             String::new()
         } else {
@@ -60,7 +60,7 @@ pub(super) fn runs(found: &Selection) -> Vec<String> {
             shown_name(&run.cluster.name).to_string(),
             change,
             run.moves().count().to_string(),
-            run.ended.as_ref().map_or("not ended", |(_, ended)| &ended.ending).to_owned(),
+            run.ended.as_ref().map_or("not ended", |ended| &ended.ending).to_owned(),
         ]);
     }
     table.lines("").into_iter().map(|line| line.trim().to_owned()).collect()
@@ -125,14 +125,14 @@ fn run_view(run: &PastRun) -> PastRunView<'_> {
     PastRunView {
         run: run.begun.run,
         began: time(run.at).map(|at| at.to_string()),
-        ended: ended.and_then(|(at, _)| time(*at)).map(|at| at.to_string()),
+        ended: ended.and_then(|_| time(run.latest)).map(|at| at.to_string()),
         tool: &run.tool,
         cluster: &run.cluster.name,
         journal: &run.begun.journal,
         reason: &run.begun.reason,
-        ending: ended.map(|(_, ended)| ended.ending.as_str()),
+        ending: ended.map(|ended| ended.ending.as_str()),
         score_before: run.begun.score,
-        score_after: ended.and_then(|(_, ended)| ended.score),
+        score_after: ended.and_then(|ended| ended.score),
         moves: run.moves().count(),
     }
 }
@@ -175,7 +175,7 @@ pub(super) fn svg(found: &Selection) -> String {
     let mut points: Vec<(u64, f64)> = Vec::new();
     for run in &found.runs {
         points.extend(run.begun.score.map(|score| (run.at, score)));
-        points.extend(run.ended.as_ref().and_then(|(at, ended)| Some((*at, ended.score?))));
+        points.extend(run.ended.as_ref().and_then(|ended| Some((run.latest, ended.score?))));
     }
     points.retain(|(_, score)| score.is_finite());
     let first = points.iter().map(|point| point.0).min().unwrap_or(0);

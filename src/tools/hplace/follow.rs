@@ -9,11 +9,13 @@ use anyhow::{Context, anyhow, bail, ensure};
 use super::HplaceOptions;
 use super::carry::ProposedChange;
 use super::run::status;
+use crate::execute::Ending;
+use crate::execute::history::HistoryEvent;
 use crate::execute::journal::{self, Journal, JournalForm};
 use crate::execute::signals::{SignalWish, Signals};
-use crate::execute::{ClusterId, Ending};
 use crate::model::shown::shown_name;
 use crate::pacemaker::cib::change::CibChange;
+use crate::pacemaker::execute::past::cluster_id;
 use crate::pacemaker::execute::{
     CibClient, CibEvent, CibHeader, CibHost, CibRead, CibRunner, CibSurroundings, CibTask, LocalCluster,
     SCHEMA, TaskState,
@@ -22,7 +24,9 @@ use crate::pacemaker::pinning::ExpectedPlace;
 use crate::pacemaker::{WorkingSet, cib, place, transition};
 use crate::report::pacemaker::carried;
 use crate::tools::ExitStatus;
-use crate::tools::execution::{Consent, JournalName, Lock, ask, journal_path, tell_cut_off, unwritable};
+use crate::tools::execution::{
+    Consent, JournalName, Lock, ask, history, journal_path, tell_cut_off, unwritable,
+};
 use crate::tools::hint::WithHint;
 use crate::tools::interrupts;
 use crate::tools::options::ExecutionOptions;
@@ -66,6 +70,9 @@ pub(super) fn carry_out(
     let path = journal_path(execution.journal.as_deref(), 1, &name)?;
     let journal = Journal::create(&path, &header).with_context(|| unwritable(&path))?;
     output.error_line(&format!("Journal: {}", path.display()))?;
+    let begun = header.begun(&path.display().to_string(), &carried::change(&header.change));
+    let begun = HistoryEvent::Begun(begun);
+    output.error_lines(history::record(&cluster_id(&header.cluster), TOOL, begun))?;
     let read = CibRead::begin(header)?;
     let (ending, read) = walk(journal, read, false, output)?;
     conclude(&ending, &read, &path, status, output)
@@ -117,7 +124,7 @@ fn end_status() -> anyhow::Result<ExitStatus> {
 }
 
 fn lock(header: &CibHeader) -> anyhow::Result<Lock> {
-    Lock::take(TOOL, &ClusterId { name: header.cluster.clone(), uuid: header.cluster.clone() })
+    Lock::take(TOOL, &cluster_id(&header.cluster))
 }
 
 /// Identifies the cluster by the names of its nodes, because a Pacemaker cluster need not have a name.
@@ -150,7 +157,10 @@ fn walk(
     if resumed && let Err(ending) = runner.resumed() {
         bail!("the run cannot be resumed: {}", ending.told());
     }
-    Ok(runner.walk())
+    let (ending, read) = runner.walk();
+    let ended = HistoryEvent::Ended(read.ended(&ending));
+    output.error_lines(history::record(&cluster_id(&header.cluster), TOOL, ended))?;
+    Ok((ending, read))
 }
 
 /// Shows the progress of a run as lines on standard error.

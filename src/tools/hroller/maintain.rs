@@ -233,11 +233,11 @@ fn run(
         batches: 0,
     };
     site.say(&format!("Journal: {}", path.display()));
+    site.output.error_lines(history::begin(&read.header, path, None))?;
     let Some(run) = MaintenanceRun::new(client, &mut site, read, journal) else {
         bail!("{}: the journal is not of a maintenance", path.display());
     };
     let (end, read) = run.carry_out();
-    output.error_lines(history::begin(&read.header, path, None))?;
     let report = Report::of(end.ending.clone(), &read.header.work, &read.state);
     output.error_lines(history::end(&read.header, &report, None))?;
     let began = read.header.run.began;

@@ -26,7 +26,9 @@ use crate::report::rolling::text::unmaintained;
 use crate::search::maintenance::{
     BatchPlanner, NextBatch, Unmaintained, closing_batch, held_on_newer, problem_after,
 };
-use crate::tools::execution::{Console, ExecutionContext, ExecutionStage, cleanup_lines, read_again};
+use crate::tools::execution::{
+    Console, ExecutionContext, ExecutionStage, cleanup_lines, history, read_again,
+};
 use crate::tools::output::Output;
 
 /// Attempts to read the cluster, which may be changing its master.
@@ -208,6 +210,10 @@ impl MaintenanceHost for Site<'_> {
         };
         let steps = counted(batch.steps.len(), "step");
         self.say(&format!("{what} {}: {steps}", names.join(", ")));
+        if let Some(warning) = history::batch(header, &batch.steps) {
+            // The run goes on even if nobody reads its output any more.
+            let _ = self.output.error_line(&warning);
+        }
         let stage = ExecutionStage { number: self.batches, ..self.stage };
         let console = Console::begin(&header.work, &stage, self.output);
         let console = match console {

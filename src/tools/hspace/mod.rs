@@ -133,12 +133,13 @@ pub(crate) const SPEC: Spec<HspaceOptions> = Spec {
         .takes("ROOM", Text, |o, g| room(g).map(|room| o.make_room = Some(room))),
         &OptionDef::<HspaceOptions>::addition(
             "runway",
-            "show the days until the capacity is used up, with --load-from",
+            "show the days until the capacity is used up",
         )
         .more(
-            "The growth of memory, disk, CPUs and tiered instances is that of the metrics of htools exporter in the last 90 days, \
-             or --load-window. CLUSTER is the label of the cluster there; it is that of the source if none is given. \
-             The cluster itself is not read.",
+            "The growth of memory, disk, CPUs and tiered instances is that of the last 90 days, or of --load-window. \
+             With --load-from, it is that of the metrics of htools exporter; CLUSTER is the label of the cluster there, \
+             that of the source if none is given, and the cluster itself is not read. \
+             Otherwise each run notes the present use in the history of htools, and goes by what earlier runs noted.",
         )
         .may_take("CLUSTER", Text, |o, g| {
             g.string().map(|cluster| o.runway = Some(Some(cluster).filter(|cluster| !cluster.is_empty())))

@@ -90,7 +90,12 @@ pub(super) fn run(
 type Outcomes = [Result<Filled, NoTargets>; 2];
 
 /// Makes both allocations in parallel, until they are complete or the time is up.
-fn fill(ground: &FillGround, cluster: &Cluster, request: &FillRequest, deadline: &Deadline) -> Outcomes {
+pub(super) fn fill(
+    ground: &FillGround,
+    cluster: &Cluster,
+    request: &FillRequest,
+    deadline: &Deadline,
+) -> Outcomes {
     let progress = Progress::start();
     let counts = [AtomicUsize::new(0), AtomicUsize::new(0)];
     let placed = |which: usize, count: usize| {

@@ -1,6 +1,6 @@
 //! Rolling maintenances: `hroller -X` reboots nodes, is killed at several points, and is resumed over LUXI and RAPI.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::child::{Output, Running};
 use crate::cluster::Cluster;
@@ -74,6 +75,18 @@ impl Maintenance<'_> {
         Running::start(self.command(source).arg("--resume").arg(self.path("journal")))
     }
 
+    /// The history has one run, with a line for each batch, whose moves are done.
+    fn is_recorded(&self) -> anyhow::Result<()> {
+        let history = fs::read_to_string(self.path("htools/history.jsonl"))?;
+        let lines: Vec<Value> = history.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+        let runs: BTreeSet<Option<u64>> = lines.iter().map(|line| line["run"].as_u64()).collect();
+        let batches = lines.iter().filter(|line| line["event"] == "batch").count();
+        let outcomes = lines.last().and_then(|line| line["outcomes"].as_array());
+        let is_done = outcomes.is_some_and(|all| !all.is_empty() && all.iter().all(|one| one == "done"));
+        ensure!(runs.len() == 1 && batches >= 2 && is_done, "the history is {history}");
+        Ok(())
+    }
+
     /// Number of reboots of each node.
     fn reboots(&self) -> BTreeMap<String, usize> {
         let text = fs::read_to_string(self.path("reboots")).unwrap_or_default();
@@ -120,7 +133,7 @@ pub fn killed_and_resumed(cluster: &Cluster) -> anyhow::Result<()> {
     is_over(&output, cluster, &before)?;
     let expected = ["node2", "node3", "node4"].map(|node| (node.to_owned(), 1));
     ensure!(maintenance.reboots() == BTreeMap::from(expected), "reboots: {:?}", maintenance.reboots());
-    Ok(())
+    maintenance.is_recorded()
 }
 
 /// A node whose command fails stays drained and is named, the others are put back into use, and nobody else is rebooted.

@@ -85,6 +85,14 @@ pub fn of_suite(cluster: &Cluster, tool: &str, node: usize, words: &[&str]) -> C
     command
 }
 
+/// Outcomes of the moves of the last run in the history of a node.
+pub fn outcomes(cluster: &Cluster, node: &str) -> anyhow::Result<Vec<String>> {
+    let history = cluster.exec(&[node, "cat", "/run/.local/state/htools/history.jsonl"])?.good()?.stdout;
+    let last: Value = serde_json::from_str(history.lines().last().context("the history is empty")?)?;
+    let outcomes = last["outcomes"].as_array().with_context(|| format!("the last line is {last}"))?;
+    Ok(outcomes.iter().map(text).collect())
+}
+
 /// Final places predicted by hplace, with these additional words.
 pub fn said_of(cluster: &Cluster, words: &[&str]) -> anyhow::Result<Places> {
     let Output { stdout, .. } = child::run(hplace(cluster, 1, &["--live", "--json"]).args(words), READING)?;

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::failure::said;
-use super::pacemaker::{Places, hplace, of_suite, running, said_of, settled};
+use super::pacemaker::{Places, hplace, of_suite, outcomes, running, said_of, settled};
 use crate::child::{self, Output, Running};
 use crate::cluster::{Cluster, wait_for};
 use crate::tools::READING;
@@ -30,6 +30,9 @@ pub fn placed_otherwise(cluster: &Cluster) -> anyhow::Result<()> {
     is_at(cluster, &before)?;
     bring(cluster, &[])?.good()?;
     is_at(cluster, &goal)?;
+    let moved = goal.iter().filter(|(name, node)| before.get(*name).is_some_and(|was| was != *node)).count();
+    let outcomes = outcomes(cluster, "node1")?;
+    ensure!(outcomes == vec!["done"; moved], "{moved} resources moved, and the history has {outcomes:?}");
     let again = bring(cluster, &[])?.good()?;
     said(&again.stdout, &["Pacemaker does that by itself"])?;
     // Without the constraints, the old state returns.

@@ -9,7 +9,7 @@ use anyhow::ensure;
 use rustix::process::Signal;
 
 use super::failure::said;
-use super::pacemaker::{of_suite, running, settled};
+use super::pacemaker::{of_suite, outcomes, running, settled};
 use crate::child::{self, Running};
 use crate::cluster::{Cluster, wait_for};
 use crate::tools::READING;
@@ -51,6 +51,8 @@ pub fn rebooted(cluster: &Cluster) -> anyhow::Result<()> {
     said(&resumed.stderr, &["node1: this program runs on it: resume the run on another node"])?;
     let last = child::run(&mut hroller(cluster, 2, &["--resume", &journal, "--yes"]), RUN)?.good()?;
     said(&last.stdout, &["3 nodes maintained"])?;
+    let moves = outcomes(cluster, "node2")?;
+    ensure!(moves.iter().any(|outcome| outcome == "done"), "the moves are {moves:?}");
 
     for node in ["node1", "node2", "node3"] {
         let reboots = fs::read_to_string(cluster.path(&format!("reboots.{node}")))?;

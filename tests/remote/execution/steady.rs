@@ -5,8 +5,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::program::{Place, Ran, Running};
-use super::queue::World;
+use super::program::{Place, Ran, Running, tool};
+use super::queue::{World, is_final};
 use super::remote::Remote;
 
 fn run(place: &Place, options: &[&str]) -> Ran {
@@ -73,6 +73,10 @@ fn moves_of_a_run_that_was_killed_count() {
     running.until("Got job IDs");
     running.kill();
     place.world.hold(false);
+    // A job that is still under way would be the reason to do nothing.
+    place
+        .world
+        .await_that("the ends of all jobs", |state| state.jobs.values().all(|job| is_final(job.status)));
     let lines = history(&place);
     assert_eq!(lines.len(), 1, "{lines:?}");
     let (_, error) = run(&place, &["--moves-per-day=2"]).ends(0);
@@ -129,4 +133,37 @@ fn jobs_of_others_are_left_alone() {
     check(&place.world, |options| place.start(options));
     let remote = Remote::new();
     check(&remote.world, |options| remote.start(options));
+}
+
+#[test]
+fn a_runway_by_what_earlier_runs_noted() {
+    const DAY: u64 = 86_400_000;
+    let place = Place::new();
+    let runway = || {
+        let mut command = tool("hspace", place.directory.path());
+        command.args(["--luxi=luxi.sock", "--runway", "--json"]);
+        let (document, _) = Running::start(command).wait().ends(0);
+        let document: Value = serde_json::from_str(&document).unwrap();
+        document["capacities"].as_array().unwrap().clone()
+    };
+    assert!(runway().iter().all(|row| row["state"] == "unknown"), "nothing is known on the first day");
+    let noted = history(&place).pop().unwrap();
+    assert_eq!((&noted["event"], &noted["tool"]), (&"use".into(), &"hspace".into()));
+    let memory = &noted["groups"][0]["memory"];
+    let (used, limit) = (memory["used"].as_i64().unwrap(), memory["limit"].as_i64().unwrap());
+    // As if it had run on twenty days before, with 512 MiB more each day.
+    let earlier = (1..=20).rev().map(|ago| {
+        let mut line = noted.clone();
+        line["at"] = (noted["at"].as_u64().unwrap() - ago * DAY).into();
+        line["groups"][0]["memory"]["used"] = (used - 512 * i64::try_from(ago).unwrap()).into();
+        format!("{line}\n")
+    });
+    let lines: String = earlier.chain([format!("{noted}\n")]).collect();
+    fs::write(place.path("state/htools/history.jsonl"), lines).unwrap();
+    let rows = runway();
+    let row = |capacity: &str| rows.iter().find(|row| row["capacity"] == capacity).unwrap();
+    let days = row("memory")["days"]["expected"].as_f64().unwrap();
+    let exact = (limit - used) as f64 / 512.0;
+    assert!((days - exact).abs() < 1e-6, "{days} days instead of {exact}");
+    assert_eq!((&row("cpu")["state"], row("tiered")["known_days"].as_u64()), (&"lasts".into(), Some(21)));
 }

@@ -5,6 +5,7 @@
 
 mod client;
 pub mod maintenance;
+pub mod past;
 mod programs;
 mod record;
 mod runner;

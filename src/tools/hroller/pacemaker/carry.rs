@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, ensure};
 
 use super::site::CibSite;
-use crate::execute::ClusterId;
+use crate::execute::history::HistoryEvent;
 use crate::execute::journal::{self, Journal, JournalForm};
 use crate::execute::maintenance::{LeftNode, NodeCommands};
 use crate::execute::signals::{SignalWish, Signals};
@@ -16,16 +16,17 @@ use crate::pacemaker::execute::maintenance::{
     CibMaintenanceEnd, CibMaintenanceHeader, CibMaintenanceRead, CibMaintenanceRun, CibMaintenanceTerms,
     CibNodeStage, CibNodeWork, MAINTENANCE_SCHEMA, MaintainedNode,
 };
+use crate::pacemaker::execute::past::cluster_id;
 use crate::pacemaker::execute::{CibClient, LocalCluster};
 use crate::pacemaker::rolling::StandbyBatch;
 use crate::pacemaker::{WorkingSet, cib};
 use crate::tools::execution::{
-    Consent, JournalName, Lock, consent, journal_path, rates, tell_cut_off, unwritable,
+    Consent, JournalName, Lock, consent, history, journal_path, rates, tell_cut_off, unwritable,
 };
 use crate::tools::hplace::cluster::ReadCib;
 use crate::tools::hroller::ending::EndedMaintenance;
 use crate::tools::hroller::need::KnownNeed;
-use crate::tools::hroller::{ExitStatus, HrollerOptions, SPEC, question};
+use crate::tools::hroller::{ExitStatus, HrollerOptions, PURPOSE, SPEC, question};
 use crate::tools::interrupts;
 use crate::tools::output::Output;
 
@@ -61,7 +62,7 @@ fn terms(options: &HrollerOptions, set: &WorkingSet, batches: &[StandbyBatch]) -
 }
 
 fn lock(cluster: &str) -> anyhow::Result<Lock> {
-    Lock::take(SPEC.name, &ClusterId { name: cluster.to_owned(), uuid: cluster.to_owned() })
+    Lock::take(SPEC.name, &cluster_id(cluster))
 }
 
 /// Carries out the maintenance of the nodes of these batches.
@@ -156,7 +157,12 @@ fn run(
         need: KnownNeed::default(),
     };
     let mut client = LocalCluster;
+    let cluster = cluster_id(&read.header.cluster);
+    let begun = HistoryEvent::Begun(read.begun(&path.display().to_string(), PURPOSE));
+    site.output.error_lines(history::record(&cluster, SPEC.name, begun))?;
     let (end, read) = CibMaintenanceRun::new(&mut client, &mut site, journal, read).carry_out();
+    let ended = HistoryEvent::Ended(read.ended(&end));
+    output.error_lines(history::record(&cluster, SPEC.name, ended))?;
     conclude(&end, &read, path, output)
 }
 

@@ -3,10 +3,16 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::execute::NodeTaskError;
+use crate::execute::history::HistoryEvent;
 use crate::execute::maintenance::{CommandFate, CommandRun, LeftNode, NodeCommands};
 use crate::execute::signals::Signals;
 use crate::pacemaker::execute::CibSurroundings;
-use crate::pacemaker::execute::maintenance::{CibMaintenanceEvent, CibMaintenanceHost, CibMaintenanceTerms};
+use crate::pacemaker::execute::maintenance::{
+    CibMaintenanceEvent, CibMaintenanceHost, CibMaintenanceRead, CibMaintenanceTerms,
+};
+use crate::pacemaker::execute::past::cluster_id;
+use crate::tools::execution::history;
+use crate::tools::hroller::SPEC;
 use crate::tools::hroller::need::{KnownNeed, Needless};
 use crate::tools::output::Output;
 
@@ -55,6 +61,13 @@ impl CibMaintenanceHost for CibSite<'_> {
             // The run goes on even if standard error is closed.
             let _ = signals.whole(|| output.error_line(&event.to_string()));
         }
+    }
+
+    fn batch(&mut self, read: &CibMaintenanceRead) {
+        let event = HistoryEvent::Batch(read.batch_moves());
+        let warning = history::record(&cluster_id(&read.header.cluster), SPEC.name, event);
+        // The run goes on even if standard error is closed.
+        let _ = self.signals.whole(|| self.output.error_lines(warning));
     }
 
     fn is_in_time(&self) -> bool {

@@ -1,9 +1,9 @@
 //! `hspace --runway`: the days until the capacities of a cluster are used up, by the history of their use.
 //!
-//! A source gives a [`UseHistory`](crate::report::runway::UseHistory) for each group and capacity. Prometheus is the
-//! only one so far.
+//! A source gives a [`UseHistory`](crate::report::runway::UseHistory) for each group and capacity.
 
 mod prometheus;
+mod recorded;
 
 use std::time::Duration;
 
@@ -62,7 +62,10 @@ pub(super) fn run(
 ) -> anyhow::Result<ExitStatus> {
     let cluster = named.map_or_else(|| cluster_label(&options.load.source), str::to_owned);
     let length = options.load.measured.window.unwrap_or(HISTORY);
-    let histories = prometheus::histories(&cluster, length, &options.load, output)?;
+    let histories = match (&options.load.measured.from, named) {
+        (None, None) => recorded::histories(options, length, output)?,
+        _ => prometheus::histories(&cluster, length, &options.load, output)?,
+    };
     let rows = histories.iter().map(RunwayRow::of).collect();
     let runway = ClusterRunway { cluster, days: length.as_secs().div_ceil(86_400), rows };
     if options.output.json {

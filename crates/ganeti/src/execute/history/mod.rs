@@ -1,7 +1,7 @@
 //! History of the runs on clusters: what was looked at, which moves were made, and how they ended.
 //!
-//! The file has one JSON object per line. A run is recorded twice: with its plan before its first job, and with the
-//! outcome of each move at its end. The moves of a run that never ended count as made when it began, because nobody
+//! The file has one JSON object per line. A run is recorded with its plan before its first job, and with the outcome of
+//! each move at its end; a maintenance, which plans as it goes on, also before each batch. The moves of a run that never ended count as made when it began, because nobody
 //! knows better. Journals hold the details of each run, and may be deleted; the history stays.
 
 mod file;
@@ -9,6 +9,7 @@ mod file;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -48,8 +49,44 @@ pub enum HistoryEvent {
     Look(LookRecord),
     /// A run has begun.
     Begun(RunBegun),
+    /// A batch of a maintenance is about to begin.
+    Batch(BatchMoves),
     /// A run has ended.
     Ended(RunEnded),
+    /// A tool noted how much of a cluster is used.
+    Use(UseRecord),
+}
+
+/// Use of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UseRecord {
+    /// The node groups.
+    pub groups: Vec<GroupUse>,
+}
+
+/// Use of a node group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupUse {
+    /// Its name.
+    pub group: String,
+    /// Memory in MiB.
+    pub memory: AmountUsed,
+    /// Disk space in MiB.
+    pub disk: AmountUsed,
+    /// Virtual CPUs.
+    pub vcpus: AmountUsed,
+    /// Number of instances of shrinking sizes that still fit, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tiered: Option<u64>,
+}
+
+/// Amount that is used, and its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AmountUsed {
+    /// Amount that is not free.
+    pub used: i64,
+    /// Total amount.
+    pub limit: i64,
 }
 
 /// Comparison of the nodes of a group with thresholds.
@@ -83,10 +120,21 @@ pub struct RunBegun {
     pub moves: Vec<PlannedMove>,
 }
 
+/// Moves of a batch of a maintenance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatchMoves {
+    /// The run, as in [`RunBegun`].
+    pub run: u64,
+    /// Number of the moves of earlier batches. Those of a batch that is resumed take the place of the first attempt's.
+    pub earlier: usize,
+    /// The planned moves.
+    pub moves: Vec<PlannedMove>,
+}
+
 /// A move of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedMove {
-    /// The instance.
+    /// The instance, or the resource of a Pacemaker cluster.
     pub instance: String,
     /// Nodes before.
     pub from: Placement<String>,
@@ -111,7 +159,7 @@ pub struct RunEnded {
 /// A move that was made, or may have been.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PastMove {
-    /// End of its run, or its beginning if the end is unknown, in milliseconds since 1970.
+    /// Time of the last line about its run, in milliseconds since 1970.
     pub at: u64,
     /// The cluster.
     pub cluster: ClusterId,
@@ -130,14 +178,16 @@ pub struct PastMove {
 pub struct PastRun {
     /// Time of its beginning, in milliseconds since 1970.
     pub at: u64,
+    /// Time of the last line about it.
+    pub latest: u64,
     /// The cluster.
     pub cluster: ClusterId,
     /// The tool.
     pub tool: String,
     /// Its plan.
     pub begun: RunBegun,
-    /// Its end and the time of it, if it ended. A resumed run ends several times; the last one counts.
-    pub ended: Option<(u64, RunEnded)>,
+    /// Its end, if it ended. A resumed run ends several times; the last one counts.
+    pub ended: Option<RunEnded>,
 }
 
 /// Lines of a history, in the order in which they were written.
@@ -166,6 +216,27 @@ pub fn now() -> u64 {
 /// The time that is this long ago, in milliseconds since 1970.
 pub fn since(time: Duration) -> u64 {
     now().saturating_sub(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+}
+
+impl HistoryEvent {
+    /// Moves that are planned from here on.
+    fn planned(&self) -> &[PlannedMove] {
+        match self {
+            HistoryEvent::Begun(begun) => &begun.moves,
+            HistoryEvent::Batch(batch) => &batch.moves,
+            HistoryEvent::Look(_) | HistoryEvent::Ended(_) | HistoryEvent::Use(_) => &[],
+        }
+    }
+}
+
+impl BatchMoves {
+    /// A batch of the maintenance of a journal.
+    pub fn of(header: &Header, steps: &Range<usize>) -> BatchMoves {
+        let until = |end: usize| moves(&header.work).take_while(move |(at, _)| *at < end);
+        let earlier = until(steps.start).count();
+        let moves = until(steps.end).skip(earlier).map(|(_, moved)| moved).collect();
+        BatchMoves { run: header.run.began, earlier, moves }
+    }
 }
 
 impl RunBegun {
@@ -219,21 +290,21 @@ impl History {
         let mut known: BTreeMap<(&str, u64), usize> = BTreeMap::new();
         for line in &self.0 {
             let HistoryLine { at, cluster, tool, event, .. } = line;
-            match event {
-                HistoryEvent::Begun(begun) => {
-                    let run = *known.entry((&cluster.uuid, begun.run)).or_insert(runs.len());
+            let number = match event {
+                HistoryEvent::Begun(RunBegun { run, .. })
+                | HistoryEvent::Batch(BatchMoves { run, .. })
+                | HistoryEvent::Ended(RunEnded { run, .. }) => *run,
+                HistoryEvent::Look(_) | HistoryEvent::Use(_) => continue,
+            };
+            let run = known.get(&(cluster.uuid.as_str(), number)).and_then(|at| runs.get_mut(*at));
+            match (event, run) {
+                (HistoryEvent::Begun(begun), None) => {
+                    known.insert((&cluster.uuid, number), runs.len());
                     let (cluster, tool, begun) = (cluster.clone(), tool.clone(), begun.clone());
-                    match runs.get_mut(run) {
-                        Some(known) => known.begun = begun,
-                        None => runs.push(PastRun { at: *at, cluster, tool, begun, ended: None }),
-                    }
+                    runs.push(PastRun { at: *at, latest: *at, cluster, tool, begun, ended: None });
                 }
-                HistoryEvent::Ended(ended) => {
-                    if let Some(run) = known.get(&(cluster.uuid.as_str(), ended.run)) {
-                        runs[*run].ended = Some((*at, ended.clone()));
-                    }
-                }
-                HistoryEvent::Look(_) => {}
+                (event, Some(run)) => run.add(*at, event),
+                (_, None) => {}
             }
         }
         runs
@@ -276,14 +347,14 @@ impl History {
                     }
                     in_row = Some(above);
                 }
-                HistoryEvent::Begun(begun) => {
-                    is_score_in_row &= begun.moves.is_empty();
-                    let moves = begun.moves.iter();
-                    touched.extend(
-                        moves.flat_map(|made| made.from.clone().nodes().chain(made.to.clone().nodes())),
-                    );
+                event => {
+                    let moves = event.planned();
+                    is_score_in_row &= moves.is_empty();
+                    let nodes = moves
+                        .iter()
+                        .flat_map(|made| made.from.clone().nodes().chain(made.to.clone().nodes()));
+                    touched.extend(nodes);
                 }
-                _ => {}
             }
         }
         found
@@ -306,18 +377,34 @@ impl RoundsAbove {
 }
 
 impl PastRun {
+    /// Enters another line.
+    fn add(&mut self, at: u64, event: &HistoryEvent) {
+        self.latest = at;
+        match event {
+            HistoryEvent::Begun(begun) => {
+                self.begun = begun.clone();
+                self.ended = None;
+            }
+            HistoryEvent::Batch(BatchMoves { earlier, moves, .. }) => {
+                self.begun.moves.truncate(*earlier);
+                self.begun.moves.extend_from_slice(moves);
+            }
+            HistoryEvent::Ended(ended) => self.ended = Some(ended.clone()),
+            HistoryEvent::Look(_) | HistoryEvent::Use(_) => {}
+        }
+    }
+
     /// Its moves, without those that were certainly not made.
     pub fn moves(&self) -> impl Iterator<Item = PastMove> {
         let outcome = |at: usize| {
-            let outcome = self.ended.as_ref().and_then(|(_, ended)| ended.outcomes.get(at));
+            let outcome = self.ended.as_ref().and_then(|ended| ended.outcomes.get(at));
             outcome.cloned().unwrap_or_else(|| StepState::Unknown.to_string())
         };
         let not_made = [StepState::NotStarted, StepState::Dropped].map(|state| state.to_string());
-        let at = self.ended.as_ref().map_or(self.at, |(at, _)| *at);
         self.begun.moves.iter().enumerate().filter_map(move |(number, moved)| {
             let outcome = outcome(number);
             (!not_made.contains(&outcome)).then(|| PastMove {
-                at,
+                at: self.latest,
                 cluster: self.cluster.clone(),
                 tool: self.tool.clone(),
                 run: self.begun.run,

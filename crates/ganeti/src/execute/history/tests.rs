@@ -122,6 +122,25 @@ fn a_maintenance_that_is_resumed_is_one_run() {
 }
 
 #[test]
+fn batches_of_a_maintenance_are_added_to_its_plan() {
+    let batch = |earlier, instances: &[&str]| match begun(1, instances) {
+        HistoryEvent::Begun(RunBegun { run, moves, .. }) => {
+            HistoryEvent::Batch(BatchMoves { run, earlier, moves })
+        }
+        other => other,
+    };
+    let names = |events: Vec<HistoryEvent>| -> Vec<String> {
+        history(events).moves().into_iter().map(|made| made.moved.instance).collect()
+    };
+    let run = vec![begun(1, &[]), batch(0, &["a", "b"]), batch(2, &["c"])];
+    assert_eq!(names(run.clone()), ["a", "b", "c"]);
+    // One that is resumed has all its batches from the beginning, and may repeat the last one.
+    let again = [begun(1, &["a", "b", "c"]), batch(2, &["d", "e"])];
+    assert_eq!(names(run.into_iter().chain(again).collect()), ["a", "b", "d", "e"]);
+    assert_eq!(names(vec![batch(0, &["a"])]), [""; 0], "a run without its beginning is not known");
+}
+
+#[test]
 fn rounds_in_a_row_count_for_each_node_and_for_the_score() {
     let rounds_in = |all: &History, group: &str, condition: &str| {
         let found = all.rounds_above(group, condition, Some(2.0), Duration::from_secs(86_400));

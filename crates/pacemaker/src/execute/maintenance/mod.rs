@@ -100,6 +100,8 @@ impl fmt::Display for CibMaintenanceEvent {
 pub trait CibMaintenanceHost: CibSurroundings {
     /// Receives an event.
     fn event(&mut self, event: &CibMaintenanceEvent);
+    /// Learns that another batch is about to begin.
+    fn batch(&mut self, read: &CibMaintenanceRead);
     /// Returns true if a batch that begins now ends in time.
     fn is_in_time(&self) -> bool;
     /// Those of these nodes that need no maintenance by the operator's commands, with the reasons.

@@ -100,6 +100,7 @@ impl<'a> CibMaintenanceRun<'a> {
             match self.next()? {
                 NextPart::Batch(batch) => {
                     self.record(&CibMaintenanceRecord::Batch { batch })?;
+                    self.host.batch(&self.read);
                     has_failed = self.work()?;
                 }
                 NextPart::Skip(nodes) => {
@@ -150,6 +151,7 @@ impl<'a> CibMaintenanceRun<'a> {
             }
         }
         self.record(&CibMaintenanceRecord::Batch { batch })?;
+        self.host.batch(&self.read);
         let mut has_failed = false;
         if let Some(why) = why {
             self.fail(&emptied, why)?;

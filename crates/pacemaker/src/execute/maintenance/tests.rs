@@ -7,6 +7,7 @@ mod world;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::*;
+use htools_ganeti::execute::history::{History, HistoryEvent, HistoryLine};
 use htools_ganeti::execute::journal::{Journal, JournalForm};
 use htools_ganeti::execute::maintenance::{AfterFailure, MaintenanceLimits, OperatorCommands};
 use htools_testkit::Paper;
@@ -50,12 +51,30 @@ fn resume(world: &WorldView, sheet: &Paper) -> Option<CibMaintenanceEnd> {
     carry_out(world, journal, read)
 }
 
+/// The history has the moves of all batches, and the outcome of each.
+fn check_history(world: &WorldView, read: &CibMaintenanceRead, end: &CibMaintenanceEnd) {
+    let mut world = world.0.borrow_mut();
+    let ended = read.ended(end);
+    world.note(HistoryEvent::Ended(ended.clone()));
+    let runs = world.history.runs();
+    assert_eq!(runs.len(), 1);
+    assert_eq!(runs[0].begun, read.begun("J", "test"));
+    assert_eq!(runs[0].begun.moves.len(), ended.outcomes.len());
+    if end.ending == Ending::Done {
+        assert!(ended.outcomes.iter().all(|outcome| outcome == "done"), "{ended:?}");
+    }
+}
+
 /// The end of a run; `None` if the program was killed.
 fn carry_out(world: &WorldView, journal: Journal, read: CibMaintenanceRead) -> Option<CibMaintenanceEnd> {
     let (mut client, mut host) = (world.clone(), world.clone());
+    world.0.borrow_mut().note(HistoryEvent::Begun(read.begun("J", "test")));
     let run = AssertUnwindSafe(|| CibMaintenanceRun::new(&mut client, &mut host, journal, read).carry_out());
     match catch_unwind(run) {
-        Ok((end, _)) => Some(end),
+        Ok((end, read)) => {
+            check_history(world, &read, &end);
+            Some(end)
+        }
         Err(cause) if cause.is::<world::Killed>() => None,
         Err(cause) => std::panic::resume_unwind(cause),
     }

@@ -11,6 +11,7 @@ use std::time::SystemTime;
 use super::*;
 use crate::cib::change::CibChange;
 use crate::execute::CibClient;
+use crate::execute::past::cluster_id;
 use crate::pinning::Foresight;
 
 /// Sign that the program was killed.
@@ -67,6 +68,8 @@ pub(super) struct World {
     pub coordinator: usize,
     pub needless: BTreeSet<String>,
     pub events: Vec<String>,
+    /// The history of the run.
+    pub history: History,
 }
 
 /// Access to a world for a program.
@@ -120,6 +123,7 @@ impl World {
             coordinator: 0,
             needless: BTreeSet::new(),
             events: Vec::new(),
+            history: History::default(),
         };
         world.settle();
         world
@@ -303,6 +307,13 @@ impl CibMaintenanceClient for WorldView {
     }
 }
 
+impl World {
+    /// Adds a line to the history.
+    pub fn note(&mut self, event: HistoryEvent) {
+        self.history.0.push(HistoryLine::now(&cluster_id("test"), "hroller", event));
+    }
+}
+
 impl CibMaintenanceHost for WorldView {
     fn event(&mut self, event: &CibMaintenanceEvent) {
         let mut world = self.0.borrow_mut();
@@ -312,6 +323,10 @@ impl CibMaintenanceHost for WorldView {
             world.leaving.entry(node.clone()).or_insert(at);
         }
         world.events.push(event.to_string());
+    }
+
+    fn batch(&mut self, read: &CibMaintenanceRead) {
+        self.0.borrow_mut().note(HistoryEvent::Batch(read.batch_moves()));
     }
 
     fn is_in_time(&self) -> bool {
