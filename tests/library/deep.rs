@@ -163,7 +163,7 @@ fn bounds_hold_within_limits(
 }
 
 /// Clusters in the usual run; `PROPTEST_CASES=10000` tries more.
-const CLUSTERS: u32 = 2000;
+const CLUSTERS: u32 = 1000;
 
 #[test]
 fn what_is_found_is_the_optimum_and_what_is_said_of_it_is_true() {

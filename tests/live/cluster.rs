@@ -41,11 +41,13 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts a cluster in a new directory.
-    pub fn up(kind: Kind, keep: bool) -> anyhow::Result<Self> {
+    /// Starts the cluster of its kind with this number, from 1, in a new directory.
+    pub fn up(kind: Kind, number: usize, keep: bool) -> anyhow::Result<Self> {
         let script = kind.script();
         // The path must be short, because that of a socket has at most 107 bytes.
-        let directory = PathBuf::from(format!("/tmp/htools-live-{}-{}", std::process::id(), kind.name()));
+        let number = if number == 1 { String::new() } else { number.to_string() };
+        let name = format!("htools-live-{}-{}{number}", std::process::id(), kind.name());
+        let directory = PathBuf::from("/tmp").join(name);
         ensure!(!directory.exists(), "{} is in the way", directory.display());
         let janitor = if keep { None } else { Some(janitor(script, &directory)?) };
         if !keep {

@@ -5,7 +5,8 @@
 //!         [--debian-13 DIR] [--program FILE | --installed] [--list]
 //!
 //! The kinds of clusters run side by side. The scenarios of one cluster run one after another. A reset follows each
-//! scenario that fails or changes its cluster.
+//! scenario that fails or changes its cluster. A kind with nothing left to do starts another cluster of the kind with
+//! most left.
 //!
 //! The scenarios `debian13-` run the Pacemaker 3.0 and Ganeti 3.1 of a Debian 13 in the directory DIR
 //! (`tests/debian13/root` makes one). Without `--debian-13`, they are not run, and a line says so.
@@ -20,12 +21,12 @@ mod scenarios;
 mod system;
 mod tools;
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
@@ -127,44 +128,92 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let counts = Mutex::new((0, 0));
+    let agenda = Agenda(Kind::ALL.map(|kind| {
+        let mine = wanted.iter().copied().filter(|scenario| scenario.kind == kind);
+        (kind, Mutex::new(mine.collect()))
+    }));
     std::thread::scope(|scope| {
         for kind in Kind::ALL {
-            let mine: Vec<&Scenario> =
-                wanted.iter().copied().filter(|scenario| scenario.kind == kind).collect();
-            let (settings, counts) = (&settings, &counts);
-            scope.spawn(move || run_all(kind, &mine, settings, counts));
+            let (settings, counts, agenda) = (&settings, &counts, &agenda);
+            scope.spawn(move || {
+                run_all(kind, 1, agenda, settings, counts);
+                if let Some(kind) = agenda.longest().filter(|_| settings.clusters.is_empty()) {
+                    run_all(kind, number_of_helper(), agenda, settings, counts);
+                }
+            });
         }
     });
-    let (passed, failed) = *counts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let (passed, failed) = *locked(&counts);
     println!("{:.0?} in all", start.elapsed());
     println!("{passed} passed, {failed} failed");
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Runs the scenarios of one cluster, and counts passes and failures.
-fn run_all(kind: Kind, scenarios: &[&Scenario], settings: &Settings, counts: &Mutex<(usize, usize)>) {
-    if scenarios.is_empty() {
+/// Number of scenarios that are worth another cluster.
+const WORTH_A_CLUSTER: usize = 5;
+
+/// The scenarios that are left of each kind.
+struct Agenda<'s>([(Kind, Mutex<VecDeque<&'s Scenario>>); Kind::ALL.len()]);
+
+impl<'s> Agenda<'s> {
+    fn left(&self, kind: Kind) -> Option<&Mutex<VecDeque<&'s Scenario>>> {
+        self.0.iter().find(|(known, _)| *known == kind).map(|(_, left)| left)
+    }
+
+    fn next(&self, kind: Kind) -> Option<&'s Scenario> {
+        locked(self.left(kind)?).pop_front()
+    }
+
+    /// The kind with most scenarios left, if another cluster of it is worth its start.
+    fn longest(&self) -> Option<Kind> {
+        let counts = self.0.iter().map(|(kind, left)| (locked(left).len(), *kind));
+        let most = counts.max_by_key(|(count, _)| *count);
+        most.filter(|(count, _)| *count >= WORTH_A_CLUSTER).map(|(_, kind)| kind)
+    }
+}
+
+fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// A number that no other cluster has.
+fn number_of_helper() -> usize {
+    static NUMBER: AtomicUsize = AtomicUsize::new(2);
+    NUMBER.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Runs the scenarios of a kind on one cluster, and counts passes and failures.
+fn run_all(
+    kind: Kind,
+    number: usize,
+    agenda: &Agenda<'_>,
+    settings: &Settings,
+    counts: &Mutex<(usize, usize)>,
+) {
+    if agenda.left(kind).is_none_or(|left| locked(left).is_empty()) {
         return;
     }
     let start = Instant::now();
     let count = |good: usize, bad: usize| {
-        let mut counts = counts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut counts = locked(counts);
         *counts = (counts.0 + good, counts.1 + bad);
     };
     let cluster = match settings.clusters.iter().find(|directory| Kind::of(directory) == Some(kind)) {
         Some(directory) => Cluster::attach(kind, directory),
-        None => up(kind, settings.keep),
+        None => up(kind, number, settings.keep),
     };
     let cluster = match cluster {
         Ok(cluster) => cluster,
         Err(problem) => {
             println!("FAILED cluster {kind:?}: {problem:#}");
-            return count(0, scenarios.len());
+            // The scenarios fail with the first cluster. A helper leaves them to it.
+            let left = agenda.left(kind).filter(|_| number == 1);
+            return count(0, left.map_or(1, |left| locked(left).drain(..).count()));
         }
     };
     println!("cluster {kind:?} is up in {} after {:.0?}", cluster.path("").display(), start.elapsed());
     let mut clean = true;
-    for scenario in scenarios {
+    while let Some(scenario) = agenda.next(kind) {
         let start = Instant::now();
         let result = if clean { Ok(()) } else { cluster.reset() }.and_then(|()| run(scenario, &cluster));
         let took = start.elapsed().as_secs_f64();
@@ -184,10 +233,10 @@ fn run_all(kind: Kind, scenarios: &[&Scenario], settings: &Settings, counts: &Mu
 
 /// Starts a cluster, with a second attempt after a failure. On a busy machine, Debian's Ganeti sometimes fails to
 /// create an instance before any of our programs has run.
-fn up(kind: Kind, keep: bool) -> anyhow::Result<Cluster> {
-    Cluster::up(kind, keep).or_else(|problem| {
+fn up(kind: Kind, number: usize, keep: bool) -> anyhow::Result<Cluster> {
+    Cluster::up(kind, number, keep).or_else(|problem| {
         println!("cluster {kind:?} did not come up, and is tried once more: {problem:#}");
-        Cluster::up(kind, keep)
+        Cluster::up(kind, number, keep)
     })
 }
 
