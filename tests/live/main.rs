@@ -5,8 +5,8 @@
 //!         [--debian-13 DIR] [--program FILE | --installed] [--list]
 //!
 //! The kinds of clusters run side by side. The scenarios of one cluster run one after another. A reset follows each
-//! scenario that fails or changes its cluster. A kind with nothing left to do starts another cluster of the kind with
-//! most left.
+//! scenario that fails or changes its cluster. A kind that has nothing left to do starts a second cluster of the kind
+//! with most left.
 //!
 //! The scenarios `debian13-` run the Pacemaker 3.0 and Ganeti 3.1 of a Debian 13 in the directory DIR
 //! (`tests/debian13/root` makes one). Without `--debian-13`, they are not run, and a line says so.
@@ -128,17 +128,18 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let counts = Mutex::new((0, 0));
-    let agenda = Agenda(Kind::ALL.map(|kind| {
+    let lists = Kind::ALL.map(|kind| {
         let mine = wanted.iter().copied().filter(|scenario| scenario.kind == kind);
         (kind, Mutex::new(mine.collect()))
-    }));
+    });
+    let agenda = Agenda { lists, helped: Mutex::default() };
     std::thread::scope(|scope| {
         for kind in Kind::ALL {
             let (settings, counts, agenda) = (&settings, &counts, &agenda);
             scope.spawn(move || {
-                run_all(kind, 1, agenda, settings, counts);
-                if let Some(kind) = agenda.longest().filter(|_| settings.clusters.is_empty()) {
-                    run_all(kind, number_of_helper(), agenda, settings, counts);
+                let had_work = run_all(kind, 1, agenda, settings, counts);
+                if let Some(kind) = agenda.to_help().filter(|_| had_work && settings.clusters.is_empty()) {
+                    run_all(kind, 2, agenda, settings, counts);
                 }
             });
         }
@@ -152,23 +153,31 @@ fn main() -> ExitCode {
 /// Number of scenarios that are worth another cluster.
 const WORTH_A_CLUSTER: usize = 5;
 
-/// The scenarios that are left of each kind.
-struct Agenda<'s>([(Kind, Mutex<VecDeque<&'s Scenario>>); Kind::ALL.len()]);
+/// Work of the suite.
+struct Agenda<'s> {
+    /// The scenarios that are left of each kind.
+    lists: [(Kind, Mutex<VecDeque<&'s Scenario>>); Kind::ALL.len()],
+    /// Kinds with a second cluster. More of them would only take turns on the same processors.
+    helped: Mutex<Vec<Kind>>,
+}
 
 impl<'s> Agenda<'s> {
     fn left(&self, kind: Kind) -> Option<&Mutex<VecDeque<&'s Scenario>>> {
-        self.0.iter().find(|(known, _)| *known == kind).map(|(_, left)| left)
+        self.lists.iter().find(|(known, _)| *known == kind).map(|(_, left)| left)
     }
 
     fn next(&self, kind: Kind) -> Option<&'s Scenario> {
         locked(self.left(kind)?).pop_front()
     }
 
-    /// The kind with most scenarios left, if another cluster of it is worth its start.
-    fn longest(&self) -> Option<Kind> {
-        let counts = self.0.iter().map(|(kind, left)| (locked(left).len(), *kind));
-        let most = counts.max_by_key(|(count, _)| *count);
-        most.filter(|(count, _)| *count >= WORTH_A_CLUSTER).map(|(_, kind)| kind)
+    /// The kind with most scenarios left, if a second cluster of it is worth its start. It has one from now on.
+    fn to_help(&self) -> Option<Kind> {
+        let mut helped = locked(&self.helped);
+        let alone = self.lists.iter().filter(|(kind, _)| !helped.contains(kind));
+        let most = alone.map(|(kind, left)| (locked(left).len(), *kind)).max_by_key(|(count, _)| *count);
+        let (_, kind) = most.filter(|(count, _)| *count >= WORTH_A_CLUSTER)?;
+        helped.push(kind);
+        Some(kind)
     }
 }
 
@@ -176,22 +185,16 @@ fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// A number that no other cluster has.
-fn number_of_helper() -> usize {
-    static NUMBER: AtomicUsize = AtomicUsize::new(2);
-    NUMBER.fetch_add(1, Ordering::Relaxed)
-}
-
-/// Runs the scenarios of a kind on one cluster, and counts passes and failures.
+/// Runs the scenarios of a kind on one cluster, and counts passes and failures. Returns false if there were none.
 fn run_all(
     kind: Kind,
     number: usize,
     agenda: &Agenda<'_>,
     settings: &Settings,
     counts: &Mutex<(usize, usize)>,
-) {
+) -> bool {
     if agenda.left(kind).is_none_or(|left| locked(left).is_empty()) {
-        return;
+        return false;
     }
     let start = Instant::now();
     let count = |good: usize, bad: usize| {
@@ -208,7 +211,8 @@ fn run_all(
             println!("FAILED cluster {kind:?}: {problem:#}");
             // The scenarios fail with the first cluster. A helper leaves them to it.
             let left = agenda.left(kind).filter(|_| number == 1);
-            return count(0, left.map_or(1, |left| locked(left).drain(..).count()));
+            count(0, left.map_or(1, |left| locked(left).drain(..).count()));
+            return true;
         }
     };
     println!("cluster {kind:?} is up in {} after {:.0?}", cluster.path("").display(), start.elapsed());
@@ -229,6 +233,7 @@ fn run_all(
             }
         }
     }
+    true
 }
 
 /// Starts a cluster, with a second attempt after a failure. On a busy machine, Debian's Ganeti sometimes fails to
