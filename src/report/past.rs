@@ -104,7 +104,7 @@ pub(crate) fn monitored(runs: &[PastRun], now: u64) -> (Severity, String) {
     (worst, format!("{line} | runs={};;;0 moves={moves};;;0", recent.len()))
 }
 
-/// What is wrong with the last run of a tool.
+/// Fault of a run, with its severity; `None` if it ended well or may be under way.
 fn problem(run: &PastRun, now: u64) -> Option<(Severity, String)> {
     let who = subject(run, now);
     let Some(ended) = &run.ended else {

@@ -81,7 +81,7 @@ struct RecordedUse {
     limit: Option<f64>,
 }
 
-/// What a history has about the last time of this length.
+/// Uses that a history has recorded within a time before now.
 fn recorded(history: &History, length: Duration) -> anyhow::Result<Vec<UseHistory>> {
     let last = now() / 1000 / STEP.as_secs();
     let first = last.saturating_sub(length.as_secs() / STEP.as_secs());
