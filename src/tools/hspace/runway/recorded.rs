@@ -112,12 +112,11 @@ fn recorded(history: &History, length: Duration) -> anyhow::Result<Vec<UseHistor
 /// The recorded capacities of a group: use and limit, or what remains.
 fn figures(group: &GroupUse) -> impl Iterator<Item = (GroupCapacity, f64, Option<f64>)> {
     let GroupUse { memory, disk, vcpus, tiered, .. } = group;
-    let used = |AmountUsed { used, limit }: AmountUsed| (used as f64, Some(limit as f64));
-    let three =
-        [(GroupCapacity::Memory, *memory), (GroupCapacity::Disk, *disk), (GroupCapacity::Cpu, *vcpus)];
-    let three = three.into_iter().map(move |(capacity, amount)| {
-        let (used, limit) = used(amount);
-        (capacity, used, limit)
-    });
-    three.chain(tiered.map(|fitting| (GroupCapacity::Tiered, fitting as f64, None)))
+    let used = |capacity, amount: &AmountUsed| (capacity, amount.used as f64, Some(amount.limit as f64));
+    let amounts = [
+        used(GroupCapacity::Memory, memory),
+        used(GroupCapacity::Disk, disk),
+        used(GroupCapacity::Cpu, vcpus),
+    ];
+    amounts.into_iter().chain(tiered.map(|fitting| (GroupCapacity::Tiered, fitting as f64, None)))
 }

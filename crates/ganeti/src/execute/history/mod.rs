@@ -2,7 +2,8 @@
 //!
 //! The file has one JSON object per line. A run is recorded with its plan before its first job, and with the outcome of
 //! each move at its end; a maintenance, which plans as it goes on, also before each batch. The moves of a run that never
-//! ended count as made when its last line was written, because nobody knows better. Journals hold the details of each run, and may be deleted; the history stays.
+//! ended count as made when its last line was written, because nobody knows better. Journals hold the details of each
+//! run, and may be deleted; the history stays.
 
 mod file;
 #[cfg(test)]
